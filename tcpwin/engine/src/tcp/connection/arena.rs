@@ -1,4 +1,4 @@
-//! Connections in fixed blocks: growth never moves or doubles what is there.
+//! Stores connections in fixed blocks, so that growth never moves or copies them.
 
 use std::mem::take;
 use std::ops::Range;
@@ -9,30 +9,30 @@ use crate::tcp::connection::large_pages;
 use crate::tcp::connection::state::Connection;
 
 const BLOCK: usize = 512;
-/// Fewer connections fit a few pages.
+/// Fewer connections fit in a few pages.
 const MANY: u32 = 64;
-/// Connections that justify starting one more thread.
+/// Number of connections that justify another thread.
 const WORTH_A_THREAD: u32 = 20_000;
 
-/// Connections that take longer to free than a command needs for all that follows.
+/// Freeing this many connections takes longer than the rest of a command.
 const SLOW_TO_FREE: u32 = 100_000;
 
 #[derive(Default)]
 pub struct Arena {
     blocks: Vec<Vec<Connection>>,
     len: u32,
-    /// The place of each connection in an arena that was joined from others.
+    /// Place of each connection in an arena joined from others.
     places: Option<Vec<u32>>,
-    /// Threads that may walk over many.
+    /// Maximum number of threads for walking over the connections.
     walkers: u32,
 }
 
-/// Frees many connections in another thread: nobody waits for it, and a process that ends does without.
+/// Frees many connections in another thread: nobody waits for it, and an exiting process skips it.
 impl Drop for Arena {
     fn drop(&mut self) {
         if self.len >= SLOW_TO_FREE {
             let blocks = take(&mut self.blocks);
-            // Without a thread they are freed here, with the closure.
+            // If no thread starts, dropping the closure frees them here.
             let _ = Builder::new().spawn(move || drop(blocks));
         }
     }
@@ -48,7 +48,7 @@ impl Arena {
         self.len == 0
     }
 
-    /// Join several arenas, each with the frames that opened its connections, in the order of those frames. Moves no
+    /// Join arenas in the order of the frames that opened their connections, which accompany each arena. Moves no
     /// connection.
     pub fn joined(parts: Vec<(Arena, Vec<u64>)>) -> Self {
         let len = parts.iter().map(|(part, _)| part.len()).sum();
@@ -80,13 +80,14 @@ impl Arena {
         }
     }
 
-    /// Walk over ranges of the connections and return the result of each in order. Many connections are walked by several
-    /// threads if several tracked them.
+    /// Walk over ranges of the connections and return the results in order. Uses several threads for many connections
+    /// if several tracked them.
     pub fn walk<T: Send>(&self, walk: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
         self.walk_in(0..self.len, WORTH_A_THREAD, walk)
     }
 
-    /// The same for the connections with these indices, where so many are worth a thread.
+    /// Like [`Arena::walk`] for the connections with these indices. `worth_a_thread`: number of connections that
+    /// justifies another thread.
     pub fn walk_in<T: Send>(
         &self,
         indices: Range<u32>,
@@ -140,7 +141,7 @@ impl Arena {
             large_pages::prepare();
         }
         if self.len as usize % BLOCK == 0 {
-            // The first block grows as it is needed: most captures hold a few connections.
+            // The first block grows on demand: most captures contain few connections.
             self.blocks
                 .push(Vec::with_capacity(if self.len == 0 { 4 } else { BLOCK }));
         }
@@ -160,7 +161,7 @@ impl Arena {
         indices.filter_map(|index| self.get(index))
     }
 
-    /// Iterate over them in groups, each with the index of its first.
+    /// Iterate over the connections with these indices in groups, each with its first index.
     pub fn chunks(
         &self,
         indices: Range<u32>,

@@ -1,8 +1,8 @@
-//! A sequence number that no window allows, claimed by a single segment until another confirms it.
+//! A sequence number beyond every window, from a single segment that no other has confirmed yet.
 
 use crate::sequence::Seq;
 
-/// A place acknowledged, or the data that a segment carries.
+/// An acknowledged position, or the range of a segment's data.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub left: Seq,

@@ -1,24 +1,25 @@
-//! A capture's clock that was set back: two segments in a row a second and more before the one captured before them.
+//! Detects that a capture's clock was set back: two consecutive segments are at least a second earlier than the one
+//! before.
 
-/// A shorter step is not looked for.
+/// Shorter steps are not detected.
 pub const LEAST_STEP_NS: i64 = 1_000_000_000;
-/// A segment written down later than others by less still measures round trips.
+/// A segment recorded late by less than this still measures round trips.
 pub const LEAST_DISORDER_NS: i64 = 1_000_000;
 
 /// The correction of a capture's clock that was set back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// Added to each time since.
+    /// Added to the time of each segment.
     shift_ns: i64,
-    /// The same before the last step: the clock may return.
+    /// `shift_ns` before the last step: the clock may return to it.
     before_ns: i64,
-    /// The segment before was so early that the clock may have been set: when it was captured.
+    /// Capture time of the previous segment, if it was so early that the clock may have been set back.
     early_at_ns: Option<i64>,
 }
 
 impl Clock {
-    /// Return the corrected time of a segment captured at `time_ns`, given the latest time so far, and the step of the clock if
-    /// this segment shows one. A single early segment was only written late.
+    /// Return the corrected time of a segment captured at `time_ns`, and the step of the clock if this segment shows
+    /// one. `end_ns`: the latest time so far. A single early segment was only recorded late.
     #[cold]
     pub fn set_right(&mut self, time_ns: i64, end_ns: i64) -> (i64, Option<i64>) {
         let now_ns = time_ns.saturating_add(self.shift_ns);
@@ -47,7 +48,7 @@ impl Clock {
         shift_ns.saturating_sub(self.before_ns).saturating_abs()
     }
 
-    /// Whether the clock was set, or the segment before was early.
+    /// Return whether the clock was set, or the previous segment was early.
     pub fn is_doubted(&self) -> bool {
         self.shift_ns != 0 || self.before_ns != 0 || self.early_at_ns.is_some()
     }
@@ -62,7 +63,11 @@ mod tests {
     #[test]
     fn a_clock_set_back_goes_on_from_the_latest_time() {
         let mut clock = Clock::default();
-        assert_eq!(clock.set_right(2 * S, 10 * S), (2 * S, None), "may be one");
+        assert_eq!(
+            clock.set_right(2 * S, 10 * S),
+            (2 * S, None),
+            "one segment proves no step"
+        );
         assert_eq!(
             clock.set_right(2 * S + 5, 10 * S),
             (10 * S + 5, Some(8 * S))

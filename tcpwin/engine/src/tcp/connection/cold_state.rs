@@ -1,4 +1,4 @@
-//! State that most directions never need, kept behind one pointer so that the record stays small.
+//! State that most directions never need, behind a single pointer to keep the record small.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::ace::Ace;
@@ -13,82 +13,83 @@ use crate::tcp::recovery::ranges::RangeSet;
 use crate::tcp::window::scale::{GivenShift, ScaleInference};
 use crate::tcp::window::zero::{EndedBy, ZeroWindow};
 
-/// Rarely needed state of a direction. The fields that decide whether it matters to the next segment come first.
+/// Rarely needed state of a direction. The fields that decide whether it affects the next segment come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct ColdState {
-    /// Reported by SACK, above SND.UNA.
+    /// Bytes above SND.UNA that SACK reported.
     pub sacked: RangeSet,
-    /// Below SND.MAX and never captured.
+    /// Bytes below SND.MAX that were never captured.
     pub unseen: RangeSet,
     pub zero: Option<Box<ZeroWindow>>,
     episode: Option<Box<Episode>>,
     pub sacked_bytes: u32,
-    /// The episode is not quiet (see [`Episode::is_quiet`]).
+    /// Whether the episode affects the next segment (see [`Episode::is_quiet`]).
     is_disturbed: bool,
-    /// Some windows were taken as they stood, their scale being unknown.
+    /// Whether some windows were recorded unscaled, because their scale was unknown.
     pub has_unscaled_windows: bool,
-    /// A keep-alive was sent and nothing has come back since.
+    /// Whether the peer has sent nothing since a keep-alive.
     pub is_keep_alive_unanswered: bool,
-    /// End of a one-byte zero-window probe: its byte counts as sent, and is retransmitted with the data after it.
+    /// End of a one-byte zero-window probe. Its byte counts as sent and is retransmitted with the following data.
     pub probe_end: Option<Seq>,
-    /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
+    /// Time and frame of the newest ACK while data was lost, reported by SACK or retransmitted.
     pub last_answer: Option<(i64, u64)>,
-    /// The ACK that first spoke of loss since SND.UNA moved: its time and frame.
+    /// Time and frame of the first ACK that reported loss since SND.UNA advanced.
     pub loss_report: Option<(i64, u64)>,
-    /// When the first duplicate ACK since then came, or the first report of SACK.
+    /// Time of the first duplicate ACK or SACK report since SND.UNA advanced.
     pub first_report_ns: Option<i64>,
     pub holes: Holes,
-    /// Time in which the receive window held the next segment back.
+    /// Time in which the receive window had no room for the next segment.
     pub limited_ns: i64,
     pub limited_since_ns: i64,
-    /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
+    /// Acknowledged bytes that were never captured: lost by the capture, not the network.
     pub missed: Missed,
-    /// Sent before the first captured byte and acknowledged since, or in flight then.
+    /// Acknowledged bytes that were sent before the first captured byte.
     pub before_bytes: u64,
-    /// When bytes never captured were first acknowledged, or skipped by a segment of this side.
+    /// Time at which uncaptured bytes were first acknowledged, or skipped by a segment of this side.
     pub unseen_since_ns: Option<i64>,
-    /// The last acknowledgment of a side that was never captured advanced by one sequence number.
+    /// Whether the last acknowledgment of a side that was never captured advanced by one.
     pub ends_with_one: bool,
-    /// Kinds of Multipath TCP options that it sent (see [`Options::multipath`](crate::wire::Options::multipath)).
+    /// Kinds of Multipath TCP options that this side sent (see
+    /// [`Options::multipath`](crate::wire::Options::multipath)).
     pub multipath: u16,
     pub resent_bytes: u64,
     pub resent_segments: u32,
     /// Segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
     pub super_segments: u32,
-    /// What [`Direction::mss`](crate::tcp::connection::direction::Direction::mss) was before the path left less.
+    /// [`Direction::mss`](crate::tcp::connection::direction::Direction::mss) before the path reduced it.
     pub allowed_mss: u16,
     pub cut_size: CutSize,
     pub window_near_full: u32,
     pub window_overrun: u32,
     pub inference: Option<Box<ScaleInference>>,
-    /// How long after this side's SYN it was captured again, the first time.
+    /// Time from this side's SYN to the capture's first copy of it.
     pub syn_copy_ns: Option<i64>,
-    /// By how much the clock of the segment that is being taken is before the time at which it counts.
+    /// How much earlier the current segment was captured than the time at which it counts.
     pub early_ns: i64,
-    /// By how much the capture's clock was set, in all.
+    /// Total adjustment of the capture's clock.
     pub clock_step_ns: i64,
-    /// The part of that after the first data, and when the last of it ended.
+    /// The adjustment after the first data, and the end of its last step.
     pub transfer_step: Option<(i64, i64)>,
-    /// When a SYN or SYN/ACK was last sent again after the handshake.
+    /// Time at which a SYN or SYN/ACK was last retransmitted after the handshake.
     pub syn_resent_ns: Option<i64>,
-    /// Initial sequence number of the SYN before, where this side sent another.
+    /// Initial sequence number of the previous SYN, if this side sent another.
     pub earlier_isn: Option<Seq>,
-    /// The number that the peer's SYN/ACK acknowledged, if no captured SYN of this side ends there.
+    /// Acknowledgment number of the peer's SYN/ACK, if it does not match a captured SYN of this side.
     pub answered: Option<Seq>,
-    /// Shift in an earlier copy of the SYN, whose last copy came without the option.
+    /// Shift in an earlier copy of the SYN whose last copy lacks the option.
     pub earlier_shift: Option<u8>,
-    /// Shift of this side's windows, known from elsewhere than the capture.
+    /// Shift of this side's windows from outside the capture.
     pub given_shift: Option<GivenShift>,
     pub syn_frames: Option<Box<SynFrames>>,
     pub waiting: Option<Box<Waiting>>,
-    /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
+    /// Frame and window field of the segment that confirmed this side's scale without the peer's SYN/ACK.
     pub scale_confirming: Option<(u64, u16)>,
-    /// A sequence number outside every window, claimed by one segment.
+    /// A sequence number beyond every window, from a single segment.
     pub claim: Option<Claim>,
-    /// Marks that the receiver counts, by AccECN.
+    /// The receiver's AccECN counter.
     pub ace: Option<Box<Ace>>,
-    /// Window that the peer offered and took back.
+    /// Window that the peer withdrew.
     pub taken_back: Option<Box<TakenBack>>,
 }
 
@@ -97,18 +98,18 @@ pub struct ColdState {
 pub struct SynFrames {
     /// Frame of the newest SYN with Fast Open data.
     pub early_data: Option<u64>,
-    /// Initial sequence number and frame of the newest SYN that was sent again.
+    /// Initial sequence number and frame of the newest retransmitted SYN.
     pub copy: Option<(Seq, u64)>,
 }
 
-/// The state of a waiting sender, and the number of its probes.
+/// State of a waiting sender, with its retransmissions and probes.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    /// Since the peer was heard of.
+    /// Since the peer's last segment.
     pub tries: Option<Tries>,
-    /// Since it last acknowledged anything.
+    /// Since the peer last acknowledged data.
     pub resent: Option<Tries>,
-    /// In progress when the capture, or a reset, ended the connection.
+    /// The stall in progress when the capture or a reset ended the connection.
     pub end_stall: Option<EndStall>,
 }
 
@@ -121,7 +122,7 @@ impl ColdState {
         self.waiting.get_or_insert_with(Box::default)
     }
 
-    /// Return the stall that the end of the capture, or a reset, cuts off.
+    /// Return the stall in progress at the end of the capture or at a reset.
     pub fn end_stall(&self) -> Option<EndStall> {
         self.waiting.as_ref()?.end_stall
     }
@@ -131,7 +132,7 @@ impl ColdState {
         self.episode.as_deref()
     }
 
-    /// Change the episode; the first change makes it.
+    /// Change the episode; create it if needed.
     pub fn change_episode<T>(&mut self, change: impl FnOnce(&mut Episode) -> T) -> T {
         let episode = self.episode.get_or_insert_with(Box::default);
         let changed = change(episode);
@@ -139,7 +140,7 @@ impl ColdState {
         changed
     }
 
-    /// Change the episode if there is one.
+    /// Change the episode, if there is one.
     pub fn change_known_episode<T>(&mut self, change: impl FnOnce(&mut Episode) -> T) -> Option<T> {
         self.episode.is_some().then(|| self.change_episode(change))
     }
@@ -148,13 +149,13 @@ impl ColdState {
         self.zero.get_or_insert_with(Box::default)
     }
 
-    /// Whether an ACK may cover bytes that were sent again, reported by SACK or never captured.
+    /// Return whether an ACK may cover bytes that were retransmitted, reported by SACK or never captured.
     #[inline]
     pub fn has_doubts(&self) -> bool {
         !self.sacked.is_empty() || !self.unseen.is_empty() || self.is_disturbed
     }
 
-    /// The phase of recovery that the sender is in.
+    /// Return the sender's phase of recovery.
     #[inline]
     pub fn phase(&self) -> Phase {
         if !self.is_disturbed {
@@ -165,12 +166,12 @@ impl ColdState {
             .map_or(Phase::Open, |episode| episode.phase)
     }
 
-    /// Whether the sender repairs what its receiver had no window for any more, not what the path lost.
+    /// Return whether the sender repairs data that the receiver refused, rather than the path lost.
     pub fn is_refused(&self) -> bool {
         (self.episode.as_ref()).is_some_and(|episode| episode.is_refused)
     }
 
-    /// SND.UNA moved: nothing was reported since.
+    /// Forget the reports of loss, because SND.UNA advanced.
     pub fn forget_reports(&mut self) {
         (self.loss_report, self.first_report_ns) = (None, None);
     }
@@ -191,14 +192,14 @@ impl ColdState {
         }
     }
 
-    /// Whether nothing here bears on the next segment of this direction.
+    /// Return whether nothing here affects the next segment of this direction.
     pub(super) fn is_quiet_to_send(&self) -> bool {
         !self.is_zero_open()
             && (self.waiting.as_ref()).is_none_or(|waiting| waiting.tries.is_none())
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
-            // Every segment carries its counter.
+            // Every segment carries the AccECN counter.
             && self.ace.is_none()
             && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
     }

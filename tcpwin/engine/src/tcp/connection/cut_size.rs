@@ -1,19 +1,19 @@
-//! A size smaller than the MSS that segments within a write have repeatedly.
+//! A size below the MSS that recurs among segments within a write.
 
-/// This many segments of one size are not a coincidence.
+/// Number of segments of one size that rules out coincidence.
 const RECURRING: u8 = 4;
 
-/// The newest size that segments were cut to, smaller than the SYNs allow.
+/// The newest segment size below the one that the SYNs allow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CutSize {
     size: u32,
     count: u8,
-    /// Payload sent when the newest was.
+    /// Payload sent up to the end of the newest segment of this size.
     at_bytes: u64,
 }
 
 impl CutSize {
-    /// Note a cut segment, sent after `sent_bytes` of payload. Return true if its size recurs.
+    /// Record a short segment, sent after `sent_bytes` of payload. Return true if its size recurs.
     pub fn note(&mut self, size: u32, sent_bytes: u64) -> bool {
         let between = sent_bytes.wrapping_sub(self.at_bytes);
         let goes_on = self.size == size && between % u64::from(size).max(1) == 0;

@@ -1,4 +1,4 @@
-//! The state of one direction of a connection, and what follows from that state alone.
+//! The state of one direction of a connection, and its derived values.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::cold_state::ColdState;
@@ -9,14 +9,14 @@ use crate::tcp::window::flight::{Flight, Unknown};
 use crate::tcp::window::receive::ReceiveWindow;
 use crate::tcp::window::scale::ScaleState;
 
-/// The shortest payload of a full segment on any usual path: the least MSS, less options (RFC 9293 §3.7.1, MUST-15).
+/// Minimum payload of a full segment on a usual path: the minimum MSS less options (RFC 9293 §3.7.1, MUST-15).
 pub const LEAST_FULL: u32 = 500;
-/// Full segments of Ethernet and of its jumbo frames, down to those of tunnels through it.
+/// Payloads of full segments on Ethernet, without and with jumbo frames, less tunnel headers.
 const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960];
-/// Windows up to this are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
+/// Windows up to this size are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
 const MSS_DEFAULT: u32 = 536;
 
-/// How far the FIN of a direction has come.
+/// State of a direction's FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fin {
     #[default]
@@ -25,42 +25,43 @@ enum Fin {
     Acknowledged,
 }
 
-/// One direction: data from one endpoint, and the receive window of the other that limits it.
+/// One direction: data from one endpoint, and the receive window of the other endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
     pub flight: Flight,
     pub window: ReceiveWindow,
-    /// The segments in flight, and their round trips.
+    /// Segments in flight, and their RTTs.
     pub ledger: Ledger,
-    /// Round trips from this side's segments to their timestamps' echo.
+    /// RTTs from this side's segments to the echo of their timestamps.
     pub echo: EchoTimer,
-    /// How the shift of the windows **in this side's own segments** is known, and the shift to apply.
+    /// Source of the shift for windows **in this side's own segments**, and the shift to apply.
     pub own_scale: ScaleState,
     pub own_shift: u8,
-    /// A segment of this side was captured.
+    /// Whether a segment of this side was captured.
     pub is_seen: bool,
     fin: Fin,
     pub has_rst: bool,
-    /// The window blocks while it is open: what counts as held back; a closed window is counted apart.
+    /// Whether the window has no room for the next segment while it is open; a closed window counts separately.
     pub is_limited: bool,
     pub has_syn: bool,
-    /// Segments as long as `mss` are certainly full ones: by both SYNs, or since one was as long as one SYN allows.
+    /// Whether segments of `mss` bytes are certainly full: both SYNs set it, or a segment was as long as one SYN
+    /// allows.
     pub is_mss_certain: bool,
-    /// Nothing but a SYN was sent.
+    /// Whether only a SYN was sent.
     pub has_only_syn: bool,
     pub has_tsval: bool,
-    /// Initial sequence number; without a SYN, one less than the first sequence number seen.
+    /// Initial sequence number; without a SYN, one less than the first captured sequence number.
     pub isn: Seq,
-    /// While the FIN is not acknowledged where it ends; then by how many microseconds its own ACK came after the data's.
+    /// End of the FIN until it is acknowledged; then how many microseconds its own ACK came after the last ACK of data.
     fin_word: u32,
-    /// Timestamp value of the SYN, or the first one seen, while `has_tsval`.
+    /// TSval of the SYN, or the first one captured, if `has_tsval`.
     pub first_tsval: u32,
-    /// The latest one.
+    /// The latest TSval.
     pub tsval: u32,
-    /// From the peer's data to this side's first, and one more; 0 where it did not answer, or answered more than once.
+    /// Time from the peer's data to this side's first data, plus one; 0 without an answer or with several.
     pub first_answer_us: u32,
     pub syn: SynOptions,
-    /// Largest segment that may be sent: the peer's MSS less the timestamps option, or what the path leaves of it; 0 while
+    /// Largest expected payload: the peer's MSS less the timestamps option, or less if the path allows less; 0 if
     /// unknown.
     pub mss: u16,
     pub duplicate_acks: u16,
@@ -68,11 +69,11 @@ pub struct Direction {
     pub segments: u32,
     pub data_segments: u32,
     pub payload_bytes: u64,
-    /// Sequence space acknowledged, SYN and FIN included.
+    /// Acknowledged sequence space, including SYN and FIN.
     pub acked_bytes: u64,
     pub first_data_ns: i64,
     pub last_data_ns: i64,
-    /// When the last byte was acknowledged, or the FIN.
+    /// Time of the last acknowledgment of data or FIN.
     pub last_ack_ns: i64,
     pub cold_state: Option<Box<ColdState>>,
 }
@@ -88,7 +89,7 @@ impl Direction {
         self.fin != Fin::NotSent
     }
 
-    /// A FIN was sent, and takes the sequence number before `end`.
+    /// Record a FIN, whose sequence number is just before `end`.
     pub fn send_fin(&mut self, end: Seq) {
         (self.fin, self.fin_word) = (Fin::Sent, end.0);
     }
@@ -97,12 +98,12 @@ impl Direction {
         self.fin = Fin::NotSent;
     }
 
-    /// A FIN was sent and not acknowledged.
+    /// Return whether a FIN is unacknowledged.
     pub fn is_fin_out(&self) -> bool {
         self.fin == Fin::Sent && Seq(self.fin_word).is_after(self.flight.una)
     }
 
-    /// SND.UNA moved by `advance`, past a FIN if one was out.
+    /// Record the acknowledgment of a FIN, if SND.UNA moved past one by `advance`.
     pub fn acknowledge_fin(&mut self, advance: u32, now_ns: i64) {
         if self.fin != Fin::Sent || self.is_fin_out() {
             return;
@@ -114,14 +115,15 @@ impl Direction {
         self.fin_word = u32::try_from(alone_us).unwrap_or(u32::MAX);
     }
 
-    /// When the last byte of data was acknowledged, to the microsecond where the FIN was acknowledged by itself.
+    /// Return the time at which the last byte of data was acknowledged, in whole microseconds if the FIN had its own
+    /// ACK.
     pub fn last_data_ack_ns(&self) -> i64 {
         let is_acknowledged = self.fin == Fin::Acknowledged;
         let alone_us = if is_acknowledged { self.fin_word } else { 0 };
         self.last_ack_ns.saturating_sub(i64::from(alone_us) * 1000)
     }
 
-    /// Bytes in flight, where they can be known.
+    /// Return the bytes in flight, if known.
     #[inline]
     pub fn known_flight(&self) -> Option<u32> {
         self.is_flight_known().then(|| self.flight.bytes())
@@ -129,12 +131,13 @@ impl Direction {
 
     #[inline]
     pub fn is_flight_known(&self) -> bool {
-        // Before any acknowledgment only a SYN is certain: data after it was acknowledged unseen.
+        // Before any acknowledgment, only a SYN is certainly in flight: ACKs of later data may be missing.
         let has_una = self.flight.is_acked || self.has_only_syn;
         self.is_seen && has_una && self.flight.unknown == Unknown::Neither
     }
 
-    /// Whether the next segment of this direction may take the short way: everything known, nothing open.
+    /// Return whether the next segment of this direction may take the fast path: everything is known and nothing
+    /// pending.
     #[inline]
     pub fn is_ordinary_to_send(&self) -> bool {
         self.flight.is_started
@@ -152,7 +155,7 @@ impl Direction {
                 .is_none_or(|cold_state| cold_state.is_quiet_to_send())
     }
 
-    /// Whether the next acknowledgment of this direction may: nothing lost, reported or sent again.
+    /// Return whether data was lost, reported by SACK or retransmitted, so that an acknowledgment needs the slow path.
     #[inline]
     pub fn has_doubts(&self) -> bool {
         self.cold_state
@@ -160,7 +163,7 @@ impl Direction {
             .is_some_and(|cold_state| cold_state.has_doubts())
     }
 
-    /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
+    /// Return whether a timestamp is older than the latest one: the segment was overtaken.
     #[inline]
     pub fn is_overtaken(&self, timestamps: Option<(u32, u32)>) -> bool {
         timestamps
@@ -182,7 +185,7 @@ impl Direction {
         }
     }
 
-    /// The timestamp clock shows a new value.
+    /// Record a new value of the timestamp clock.
     #[inline(always)]
     pub fn tick(&mut self, tsval: u32, now_ns: i64) {
         self.echo.sent(tsval, now_ns);
@@ -191,7 +194,7 @@ impl Direction {
         }
     }
 
-    /// When the segment that is being taken was captured, by a clock that may have run backwards.
+    /// Return the capture time of the current segment, by a clock that may have run backwards.
     #[inline]
     pub fn clock_ns(&self, now_ns: i64) -> i64 {
         now_ns.saturating_sub(
@@ -201,14 +204,14 @@ impl Direction {
         )
     }
 
-    /// Time in which the next segment did not fit the receive window.
+    /// Return the time in which the next segment did not fit the receive window.
     pub fn limited_ns(&self) -> i64 {
         self.cold_state
             .as_ref()
             .map_or(0, |cold_state| cold_state.limited_ns)
     }
 
-    /// Return the same up to `now_ns`, including the span that has not ended.
+    /// Like [`Direction::limited_ns`], with the open span up to `now_ns`.
     pub fn limited_until_ns(&self, now_ns: i64) -> i64 {
         self.cold_state.as_ref().map_or(0, |cold_state| {
             let open_ns = if self.is_limited {
@@ -220,7 +223,7 @@ impl Direction {
         })
     }
 
-    /// Payload that was acknowledged: sequence space less SYN and FIN, and less what was sent before the capture began.
+    /// Return the acknowledged payload: sequence space without SYN, FIN and data from before the capture.
     pub fn acked_payload_bytes(&self) -> u64 {
         let before_bytes = self
             .cold_state
@@ -231,7 +234,7 @@ impl Direction {
         self.acked_bytes.saturating_sub(control + before_bytes)
     }
 
-    /// Acknowledged, or reported by SACK above SND.UNA.
+    /// Return the bytes acknowledged, or reported by SACK above SND.UNA.
     #[inline]
     pub fn delivered_bytes(&self) -> u64 {
         self.acked_bytes + u64::from(self.sacked_bytes())
@@ -244,7 +247,7 @@ impl Direction {
             .map_or(0, |cold_state| cold_state.sacked_bytes)
     }
 
-    /// Return the largest segment to expect: by the options, or else by the segments so far.
+    /// Return the largest expected payload, by the options or else by the segments so far.
     #[inline]
     pub fn segment_size(&self) -> u32 {
         if self.mss > 0 {
@@ -254,7 +257,7 @@ impl Direction {
         }
     }
 
-    /// Whether a segment of that size ended what was written, as far as the size of a full one is known.
+    /// Return whether a segment of this size ended a write; None if the size of a full segment is unknown.
     pub fn ends_a_write(&self, payload_len: u32) -> Option<bool> {
         if self.is_mss_certain {
             return Some(payload_len < self.segment_size());
@@ -262,14 +265,14 @@ impl Direction {
         if payload_len < LEAST_FULL {
             return Some(true);
         }
-        // Larger than a link's segments are those captured before segmentation: any of them may be a part.
+        // Segments larger than a link's were captured before segmentation: they may be partial.
         let is_whole = USUAL_FULL
             .iter()
             .any(|sizes| sizes.contains(&self.max_payload));
         is_whole.then_some(payload_len < self.max_payload)
     }
 
-    /// Learn from the size of a data segment while the SYNs have not set the MSS.
+    /// Learn from the size of a data segment if the SYNs have not set the MSS.
     #[cold]
     pub fn learn_segment_size(&mut self, payload_len: u32) {
         let own = self.syn.mss.saturating_sub(self.syn.options_bytes());
@@ -279,8 +282,9 @@ impl Direction {
         }
     }
 
-    /// The room that lets a sender go on: a segment, or half of the largest window where that is less (RFC 9293 §3.8.6.2.1;
-    /// Linux `tcp_bound_to_half_wnd`, include/net/tcp.h). Loopback's MSS is as large as its first window.
+    /// Return the room that a sender needs to continue: a segment, or half of the largest window if that is less (RFC
+    /// 9293 §3.8.6.2.1; Linux `tcp_bound_to_half_wnd`, include/net/tcp.h). On loopback, the MSS is as large as the
+    /// first window.
     #[inline]
     pub fn least_room(&self) -> u32 {
         let max_bytes = self.window.max_bytes;
@@ -292,7 +296,7 @@ impl Direction {
         self.segment_size().min(half.max(1))
     }
 
-    /// How much larger than a segment on the wire a captured one may be.
+    /// Return how much larger than a segment on the wire a captured segment may be.
     #[inline]
     pub fn offload_bytes(&self) -> u32 {
         self.max_payload.saturating_sub(self.segment_size())

@@ -1,26 +1,24 @@
-//! Explicit congestion notification: the agreement of two SYNs, and the signals of later segments.
-//!
-//! Comes in: the flags of both SYNs. Goes out: the meaning of the flags of later segments. Keeps no state.
+//! Explicit congestion notification: negotiation by the SYNs, and the meaning of the flags in later segments.
 
 use crate::tcp::connection::syn::{syn_kind, SynOptions};
 use crate::wire::{Segment, AE};
 
-/// The agreement of a connection.
+/// The result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// A SYN is missing, or the answer is.
+    /// A SYN or SYN/ACK is missing.
     Unknown,
     Off,
-    /// The client offered it, the server did not take it.
+    /// The client offered ECN and the server declined.
     Refused,
-    /// RFC 3168: ECE says that a mark came, until CWR says that its sender knows.
+    /// RFC 3168: ECE reports a mark until CWR confirms it.
     Classic,
-    /// RFC 9768: ECE, CWR and AE are a counter of marks.
+    /// RFC 9768: ECE, CWR and AE form a counter of marks.
     Accurate,
 }
 
 impl Ecn {
-    /// By the flags of a SYN and of the SYN/ACK that answers it (RFC 3168 §6.1.1; RFC 9768 §3.1.1, table 2).
+    /// Determine the result from a SYN and its SYN/ACK (RFC 3168 §6.1.1; RFC 9768 §3.1.1, table 2).
     pub fn agreed(asked: &SynOptions, answered: &SynOptions) -> Self {
         if asked.is_answer() || !answered.is_answer() {
             return Ecn::Unknown;
@@ -29,7 +27,7 @@ impl Ecn {
         const CLASSIC: u8 = syn_kind::ECE | syn_kind::CWR;
         match (asked, answered) {
             (0, _) => Ecn::Off,
-            // An answer with the very flags of the request reflects them by mistake (RFC 9768 §3.1.1).
+            // A SYN/ACK with the same flags as the SYN reflects them by mistake (RFC 9768 §3.1.1).
             (_, 0 | syn_kind::ECN) => Ecn::Refused,
             (CLASSIC | syn_kind::ECN, syn_kind::ECE) => Ecn::Classic,
             (syn_kind::ECN, answered) if answered == syn_kind::AE | syn_kind::ECE => Ecn::Classic,
@@ -38,7 +36,7 @@ impl Ecn {
         }
     }
 
-    /// The same of both sides, whoever asked.
+    /// Like [`Ecn::agreed`], for SYN and SYN/ACK in either order.
     pub fn of(one: &SynOptions, other: &SynOptions) -> Self {
         if one.is_answer() {
             Ecn::agreed(other, one)
@@ -58,14 +56,14 @@ impl Ecn {
     }
 }
 
-/// Whether a SYN asks for AccECN, or takes it.
+/// Return whether a SYN offers or accepts AccECN.
 #[inline]
 pub fn may_count(one: &SynOptions, other: &SynOptions) -> bool {
     (one.kinds | other.kinds) & syn_kind::AE != 0
 }
 
-/// Whether ECE and CWR of a segment after the handshake say what RFC 3168 §6.1 says: of hosts that agreed on that, or,
-/// where no SYN was captured, of a segment without the bit that only the counter of RFC 9768 sets.
+/// Return whether ECE and CWR after the handshake have their meanings from RFC 3168 §6.1: both SYNs negotiated it or,
+/// if no SYN was captured, the segment lacks the flag that only the counter of RFC 9768 sets.
 #[cold]
 pub fn distinguishes(one: &SynOptions, other: &SynOptions, segment: &Segment) -> bool {
     match Ecn::of(one, other) {
@@ -96,7 +94,7 @@ mod tests {
             (0, E, Ecn::Off),
             (E | C, 0, Ecn::Refused),
             (E | C, E, Ecn::Classic),
-            // Only the client's SYN has both: this one is reflected.
+            // Only the client's SYN has both flags: this SYN/ACK reflects them.
             (E | C, E | C, Ecn::Refused),
             // RFC 9768, table 2, from the top.
             (A | C | E, C, Ecn::Accurate),

@@ -1,15 +1,15 @@
-//! The stall of a sender that still waits when a capture, or a reset, ends its connection.
+//! The stall of a sender that is still waiting when the capture or a reset ends its connection.
 
-/// The reason for the wait.
+/// What the sender waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A closed receive window to open.
     ZeroWindow,
-    /// A receive window too small for the next segment to grow.
+    /// Room for the next segment in the receive window.
     SmallWindow,
-    /// Data to be acknowledged, for longer than its retransmission timeout.
+    /// An ACK, for longer than the retransmission timeout.
     Unacknowledged,
-    /// Anything at all from a peer that answers no retransmission, probe or keep-alive.
+    /// Any segment from a peer that answers no retransmission, probe or keep-alive.
     PeerSilent,
 }
 
@@ -23,19 +23,19 @@ impl Kind {
         }
     }
 
-    /// Whether it is the peer that does not answer, not its window that is too small.
+    /// Return whether the peer does not answer at all.
     pub fn is_unanswered(self) -> bool {
         matches!(self, Kind::Unacknowledged | Kind::PeerSilent)
     }
 }
 
-/// A stall that nothing ended before the capture, or the connection, did.
+/// A stall in progress at the end of the capture or connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndStall {
     pub kind: Kind,
     pub start_ns: i64,
     pub end_ns: i64,
-    /// Retransmissions, probes and keep-alives that nothing answered, each a timer's: see [`Tries`].
+    /// Unanswered retransmissions, probes and keep-alives, counted once per timer: see [`Tries`].
     pub tries: u32,
 }
 
@@ -45,7 +45,8 @@ impl EndStall {
     }
 }
 
-/// Timers are further apart: Linux's shortest retransmission timeout. What follows sooner is of the same one.
+/// Minimum time between timers: Linux's minimum retransmission timeout. Segments closer together belong to the same
+/// timer.
 const APART_NS: i64 = 200_000_000;
 
 /// Retransmissions and probes since the peer's last segment.
@@ -53,7 +54,7 @@ const APART_NS: i64 = 200_000_000;
 pub struct Tries {
     pub count: u32,
     pub first_ns: i64,
-    /// When data was sent last before the first of them.
+    /// Time of the last data before the first of them.
     pub before_ns: i64,
     last_ns: i64,
 }
@@ -68,7 +69,7 @@ impl Tries {
         }
     }
 
-    /// Time from the data before them to the last of them.
+    /// Return the time from the data before the first of them to the last of them.
     pub fn lasted_ns(self) -> i64 {
         self.last_ns.saturating_sub(self.before_ns).max(0)
     }

@@ -1,7 +1,7 @@
-//! Rare state of a connection as a whole: an earlier connection of its four-tuple, events, stalls, sampling, a reset.
+//! Rare state of a connection: earlier connections of its four-tuple, events, stalls, sampling, a reset.
 //!
-//! In a capture of a million tiny connections many have one event. That one is stored here; the lists are allocated with
-//! the second.
+//! In a capture of a million tiny connections, many have a single event. The first event is stored inline; the lists
+//! are allocated for the second.
 
 use crate::event::{self, Counts, Events};
 use crate::tcp::connection::clock::Clock;
@@ -13,20 +13,20 @@ use crate::wire::Segment;
 #[derive(Clone, Debug, Default)]
 pub struct Incidents {
     first: First,
-    /// Present from the second segment with events on, or if the first has evidence.
+    /// Present from the second segment with events, or if the first has evidence.
     tally: Option<Box<Tally>>,
     pub rare: Option<Box<RareIncidents>>,
-    /// How many connections of its four-tuple came before.
+    /// Number of earlier connections with the same four-tuple.
     pub epoch: u16,
-    /// Some of its segments are samples: the capture shows nothing of the others.
+    /// Whether some of its segments are samples, so that most others are missing.
     pub is_sampled: bool,
 }
 
-// With the allocator's header, one cache line.
+// One cache line with the allocator's header.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Incidents>() <= 56);
 
-/// The first segment with events; `events` is 0 if there was none, or once there is a [`Tally`].
+/// The first segment with events; `events` is 0 if there is none, or if there is a [`Tally`].
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed(4))]
 struct First {
@@ -38,11 +38,11 @@ struct First {
     length: u32,
     window_raw: u16,
     side: u8,
-    /// Whether it is part of the journal.
+    /// Whether it belongs to the journal.
     is_kept: bool,
 }
 
-/// All events: their counts by side, and the first ones in detail.
+/// Counts of all events by side, and the first events in detail.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     counts: [Counts; 2],
@@ -55,7 +55,7 @@ pub struct RareIncidents {
     /// Time and frame of the first RST of a connection that had data.
     pub reset: Option<(i64, u64)>,
     pub doubtful_reset: Option<DoubtfulReset>,
-    /// The correction of a clock that was set back.
+    /// The correction of a capture clock that was set back.
     pub clock: Clock,
 }
 
@@ -74,7 +74,7 @@ impl Incidents {
         self.rare.get_or_insert_with(Box::default)
     }
 
-    /// Count the events of a side's segment.
+    /// Count the events of a segment.
     pub fn count(&mut self, side: usize, events: Events) {
         if let (None, 0) = (&self.tally, self.first.events) {
             (self.first.events, self.first.side) = (events, side as u8 & 1);
@@ -100,7 +100,7 @@ impl Incidents {
         (self.tally.as_ref()).is_none_or(|tally| events & !tally.journal.full() != 0)
     }
 
-    /// Keep the events of a segment, which are counted, if they are among the first; return whether they are.
+    /// Store the counted events of a segment if they are among the first; return whether they were stored.
     pub fn keep(
         &mut self,
         side: usize,
@@ -135,7 +135,7 @@ impl Incidents {
         }
     }
 
-    /// Forget what the journal holds of later frames.
+    /// Remove later frames from the journal.
     pub fn end_journal_at(&mut self, frame: u64) {
         self.first.is_kept &= self.first.frame <= frame;
         if let Some(tally) = &mut self.tally {
@@ -173,7 +173,7 @@ impl First {
     }
 }
 
-/// A RST that its receiver need not have obeyed, while nothing refutes that it did.
+/// A RST that the receiver may have ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct DoubtfulReset {
     /// Side that sent it.
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Count each event and keep it: the first one in place, then with the others in the lists.
+    /// The first event is stored inline, later ones in the lists: counts and entries must agree either way.
     #[test]
     fn the_first_event_is_counted_and_kept_as_the_others_are() {
         let mut incidents = Incidents::default();

@@ -1,24 +1,24 @@
-//! The first significant events of a connection, kept by the first pass, so that explaining them needs no second pass over
-//! a large capture.
+//! The first significant events of a connection, stored by the first pass, so that explaining them does not require a
+//! second pass over a large capture.
 //!
-//! Thousands of connections may have some, so an entry is stored as differences from the one before, in about thirty bytes
-//! and without loss.
+//! Because thousands of connections may have events, an entry is stored as differences from the previous one: about
+//! thirty bytes, without loss.
 
 use crate::event::{self, Events};
 use crate::tcp::recovery::cause::{Confidence, Diagnosis, RetransmissionCause};
 use crate::tcp::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
-/// Events that carry their own facts: a cause, an age, an original.
+/// Events with facts of their own: a cause, an age, an original.
 pub const TELLING: Events =
     event::WITH_EVIDENCE | event::SYN_RETRANSMISSION | event::IDLE_RESTART | event::WINDOW_SHRINK;
-/// Maximum of such events kept for one connection.
+/// Maximum number of such events per connection.
 const MOST_TELLING: u8 = 64;
-/// Of every other kind.
+/// Maximum number of events of each other kind.
 const MOST_OF_A_KIND: u8 = 6;
-/// Room for the first entry: most connections that have any have one.
+/// Initial capacity: most connections with events have a single entry.
 const FIRST_ROOM_BYTES: usize = 48;
-/// From then on the list grows by this much: doubling it would waste more than the entries take.
+/// Growth of the list: doubling it would waste more memory than the entries need.
 const GROWTH_BYTES: usize = 192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl JournalEntry {
     }
 }
 
-/// The base of the next entry's differences.
+/// Values that the next entry is stored relative to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     frame: u64,
@@ -63,21 +63,21 @@ struct Last {
 pub struct Journal {
     written: Vec<u8>,
     last: Last,
-    /// Each reason that an entry gives, once.
+    /// Distinct reasons in the entries.
     reasons: Vec<&'static str>,
     telling: u8,
     of_a_kind: [u8; event::NAMES.len()],
-    /// Kinds of which enough are kept.
+    /// Kinds of events of which enough are stored.
     full: Events,
 }
 
 impl Journal {
-    /// Kinds of which enough are kept; events of no other kind need not be offered.
+    /// Return the kinds of events of which enough are stored.
     pub fn full(&self) -> Events {
         self.full
     }
 
-    /// Keep the event if it is among the first of its kind; true where it was.
+    /// Store the event if it is among the first of its kind; return whether it was stored.
     pub fn note(&mut self, entry: &JournalEntry) -> bool {
         let is_wanted = self.is_wanted(entry.events);
         if is_wanted {
@@ -93,7 +93,7 @@ impl Journal {
         std::iter::from_fn(|| self.read(&mut numbers, &mut last)).collect()
     }
 
-    /// Forget the entries of later frames. Nothing may be noted from then on.
+    /// Remove the entries of later frames. No entry may be added afterwards.
     pub fn end_at(&mut self, frame: u64) {
         if self.last.frame <= frame {
             return;
@@ -214,7 +214,7 @@ impl Journal {
         Some(Evidence::from_parts(diagnosis, parts))
     }
 
-    /// Seven bits a byte, the lowest first; the eighth says that more follow.
+    /// Append a number in groups of seven bits, lowest first; the eighth bit is set if more bytes follow.
     fn put(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.push(number as u8 | 0x80);
@@ -236,13 +236,13 @@ impl Journal {
         self.written.push(byte);
     }
 
-    /// Small numbers of either sign in few bytes: 0, −1, 1, −2 …
+    /// Append a signed number so that small values take few bytes: 0, −1, 1, −2 …
     fn put_signed(&mut self, number: i64) {
         self.put((number << 1 ^ number >> 63) as u64);
     }
 }
 
-/// A frame as its distance back from that of the entry, or a distance as the frame; anything else as it is.
+/// Convert a frame number to its distance before the entry's frame, or back; leave other values unchanged.
 fn from_frame(kind: Kind, frame: u64, value: i64) -> i64 {
     if kind == Kind::Frame {
         (frame as i64).wrapping_sub(value)
@@ -251,7 +251,7 @@ fn from_frame(kind: Kind, frame: u64, value: i64) -> i64 {
     }
 }
 
-/// Numbers as [`Journal::put`] wrote them.
+/// Reads numbers written by [`Journal::put`].
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {

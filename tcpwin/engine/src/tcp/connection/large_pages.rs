@@ -1,18 +1,18 @@
 //! Large pages for the records of many connections.
 //!
-//! A segment touches half a dozen places of its connection's record and of the memory behind its pointers. With
-//! thousands of connections each place is on a different page, and translating the addresses costs as much as reading
-//! the data. It moves and changes nothing: it only advises the kernel how to back memory that is not in use yet.
+//! Each segment accesses about six places in its connection's record and the memory that it points to. With thousands
+//! of connections each place is on a different page, and translating the addresses costs as much as reading the data.
+//! This module only advises the kernel about memory that is not in use yet.
 
 use std::hint::black_box;
 
-/// Taken by some hundreds of connections and what belongs to them.
+/// Memory needed for a few hundred connections.
 const ROOM_BYTES: usize = 8 << 20;
 
-/// Let the heap's next [`ROOM_BYTES`] be backed by large pages where the system allows that (Linux
-/// `transparent_hugepage`: `madvise` or `always`). No memory is used before it is written to.
+/// Let the heap's next [`ROOM_BYTES`] use large pages if the system permits it (Linux `transparent_hugepage`: `madvise`
+/// or `always`). No memory is used before it is written.
 pub fn prepare() {
-    // glibc returns a block of this size to the kernel, and from then on takes such blocks from the heap, as it does
+    // glibc returns a block of this size to the kernel, and from then on allocates such blocks from the heap like
     // smaller ones (mallopt(3), M_MMAP_THRESHOLD, "dynamic").
     drop(black_box(Vec::<u8>::with_capacity(ROOM_BYTES)));
     let room = black_box(Vec::<u8>::with_capacity(ROOM_BYTES));
@@ -25,9 +25,9 @@ fn advise(room: &Vec<u8>) {
     let skipped = room.as_ptr().align_offset(PAGE_BYTES);
     let len = room.capacity().saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
     let start = room.as_ptr().wrapping_add(skipped).cast_mut();
-    // On failure the pages stay small.
+    // On failure, the pages remain small.
     #[allow(unsafe_code)]
-    // SAFETY: the span lies within the block, and the advice changes no byte of it (madvise(2), MADV_HUGEPAGE).
+    // SAFETY: the span is within the block, and the advice changes no byte of it (madvise(2), MADV_HUGEPAGE).
     unsafe {
         libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE)
     };

@@ -3,13 +3,13 @@
 /// The side that sent the first SYN, if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
-    /// By a SYN or SYN/ACK; the side's number.
+    /// Known from a SYN or SYN/ACK.
     Known(u8),
-    /// By the ports, or by the first segment captured.
+    /// Guessed from the ports, or from the first captured segment.
     Guessed(u8),
 }
 
-/// A side, or neither, in two bits.
+/// A side, and whether it is set.
 const SIDE: u8 = 0b01;
 const IS_ANY: u8 = 0b10;
 
@@ -38,7 +38,7 @@ impl Marks {
         }
     }
 
-    /// The side that is the initiator, known or guessed.
+    /// Return the initiator's side, known or guessed.
     #[inline]
     pub fn initiator_side(self) -> usize {
         usize::from(self.0 >> INITIATOR & SIDE)
@@ -52,19 +52,19 @@ impl Marks {
         self.set(INITIATOR, side & SIDE | known);
     }
 
-    /// The side whose FIN or RST came first.
+    /// Return the side whose FIN or RST came first.
     pub fn closed_first(self) -> Option<u8> {
         self.side(CLOSED_FIRST)
     }
 
-    /// A FIN or RST of this side came: the first one counts.
+    /// Record a FIN or RST of this side; only the first counts.
     pub fn close(&mut self, side: u8) {
         if self.closed_first().is_none() {
             self.set(CLOSED_FIRST, side & SIDE | IS_ANY);
         }
     }
 
-    /// A RST was seen from this side first.
+    /// Return the side that sent the first RST.
     pub fn reset_by(self) -> Option<u8> {
         self.side(RESET_BY)
     }
@@ -73,7 +73,7 @@ impl Marks {
         self.set(RESET_BY, side & SIDE | IS_ANY);
     }
 
-    /// A SYN or SYN/ACK was sent again.
+    /// Return whether a SYN or SYN/ACK was retransmitted.
     pub fn is_handshake_ambiguous(self) -> bool {
         self.0 & IS_HANDSHAKE_AMBIGUOUS != 0
     }

@@ -1,4 +1,4 @@
-//! Connections: four-tuple and epoch, who began it, its handshake and how it closed.
+//! Connections: four-tuple and epoch, initiator, handshake and close.
 
 pub mod ace;
 pub mod arena;

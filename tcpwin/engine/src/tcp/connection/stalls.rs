@@ -1,4 +1,4 @@
-//! Long silences of a connection: the cause of each, and their sums.
+//! Long silences of a connection, by cause and in total.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -45,7 +45,7 @@ impl StallCause {
         CAUSES[self as usize]
     }
 
-    /// Return true if nobody wanted to send, or a long path delayed the handshake: TCP and loss cost no time.
+    /// Return whether nobody wanted to send, or a long path delayed the handshake: neither TCP nor loss cost time.
     pub fn is_idle(self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ pub struct Stall {
     pub window_bytes: Option<u32>,
 }
 
-/// Number and total time of a connection's stalls, separate for those in which nobody wanted to send.
+/// Number and total time of a connection's stalls, and separately of pauses in which nobody wanted to send.
 #[derive(Clone, Debug, Default)]
 pub struct Stalls {
     pub count: u32,
@@ -83,7 +83,7 @@ pub struct Stalls {
     pub pauses: [[Option<Pause>; PAUSES]; 2],
 }
 
-/// Pauses kept of each side.
+/// Number of pauses kept per side.
 pub const PAUSES: usize = 3;
 
 /// A silence in which a side had nothing to send.

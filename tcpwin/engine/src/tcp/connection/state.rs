@@ -1,6 +1,6 @@
-//! The record of a connection: two directions, nothing per packet.
+//! The record of a connection: two directions, without per-packet data.
 //!
-//! Hot fields are in the record; rarely needed state is behind one pointer per direction, and one for the connection.
+//! Hot fields are inline; rarely needed state is behind one pointer per direction, and one for the connection.
 
 use crate::event::Events;
 use crate::tcp::connection::direction::Direction;
@@ -12,7 +12,7 @@ use crate::wire::Segment;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Endpoint {
-    /// Network byte order; IPv4 as ::ffff:a.b.c.d.
+    /// In network byte order; IPv4 as ::ffff:a.b.c.d.
     pub address: [u8; 16],
     pub port: u16,
 }
@@ -24,7 +24,7 @@ pub(super) fn address_halves(address: &[u8; 16]) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// A time that did not come.
+/// Sentinel for an unknown time.
 const NEVER: i64 = i64::MIN;
 
 fn if_ever(time_ns: i64) -> Option<i64> {
@@ -33,14 +33,14 @@ fn if_ever(time_ns: i64) -> Option<i64> {
 
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Side 0 sent the first segment seen.
+    /// Side 0 sent the first captured segment.
     pub endpoints: [Endpoint; 2],
-    /// `directions[s]`: data sent by side `s`.
+    /// `directions[s]` is the data sent by side `s`.
     pub directions: [Direction; 2],
     pub marks: Marks,
-    /// By side: whether its next segment may take the short way, both directions being settled.
+    /// By side: whether its next segment may take the fast path.
     pub is_ordinary: [bool; 2],
-    /// [`Clock::is_doubted`](crate::tcp::connection::clock::Clock::is_doubted) of its clock, which every segment asks.
+    /// Copy of [`Clock::is_doubted`](crate::tcp::connection::clock::Clock::is_doubted), because every segment needs it.
     pub is_clock_doubted: bool,
     pub start_ns: i64,
     pub end_ns: i64,
@@ -52,7 +52,7 @@ pub struct Connection {
     pub incidents: Option<Box<Incidents>>,
 }
 
-// Captures hold millions: what few connections have lies behind a pointer.
+// Captures contain millions of connections, so rarely needed state is behind a pointer.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Connection>() <= 608);
 
@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// 0 or 1 when the segment belongs to this four-tuple: the side that sent it.
+    /// Return the side, 0 or 1, that sent the segment; None if it belongs to another four-tuple.
     #[inline(always)]
     pub fn side_of(&self, segment: &Segment) -> Option<usize> {
         let differs = |endpoint: &Endpoint, address: &[u8; 16], port: u16| {
@@ -91,7 +91,7 @@ impl Connection {
             let [other_first, other_last] = address_halves(address);
             (first ^ other_first) | (last ^ other_last) | u64::from(endpoint.port ^ port)
         };
-        // No branch on the side, which cannot be predicted.
+        // No branch on the side, which is unpredictable.
         let (src, dst) = (&segment.src, &segment.dst);
         let side = usize::from(differs(&self.endpoints[0], src, segment.src_port) != 0);
         let sender = differs(&self.endpoints[side], src, segment.src_port);
@@ -99,7 +99,7 @@ impl Connection {
         (sender | receiver == 0).then_some(side)
     }
 
-    /// The direction of a side's data, and that of its peer, which the side acknowledges.
+    /// Return the direction of a side's data, and the direction whose data that side acknowledges.
     #[inline(always)]
     pub fn sent_and_acked(&mut self, side: usize) -> (&mut Direction, &mut Direction) {
         let [first, second] = &mut self.directions;
@@ -110,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// The side that is `a`.
+    /// Return the side called `a`.
     #[inline]
     pub fn initiator_side(&self) -> usize {
         self.marks.initiator_side()
@@ -141,8 +141,8 @@ impl Connection {
         self.established_ns = now_ns;
     }
 
-    /// From the SYN to the ACK that completed the handshake: the round trip of the whole path.
-    /// None when a SYN or its answer was sent again: which one was answered is ambiguous (Karn, RFC 6298 §3).
+    /// Return the time from the SYN to the ACK that completed the handshake: the RTT of the whole path. None if a SYN
+    /// or SYN/ACK was retransmitted, because it is ambiguous which copy was answered (Karn's algorithm, RFC 6298 §3).
     pub fn handshake_rtt_ns(&self) -> Option<i64> {
         if self.marks.is_handshake_ambiguous() {
             return None;
@@ -151,19 +151,19 @@ impl Connection {
         Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
     }
 
-    /// Return the incidents, allocated at the first use.
+    /// Return the incidents; allocate them if needed.
     pub fn incidents_mut(&mut self) -> &mut Incidents {
         self.incidents.get_or_insert_with(Box::default)
     }
 
-    /// How many connections of this four-tuple came before.
+    /// Return the number of earlier connections with the same four-tuple.
     pub fn epoch(&self) -> u16 {
         self.incidents
             .as_ref()
             .map_or(0, |incidents| incidents.epoch)
     }
 
-    /// Whether some of its segments are samples.
+    /// Return whether some segments are samples.
     pub fn is_sampled(&self) -> bool {
         (self.incidents.as_ref()).is_some_and(|incidents| incidents.is_sampled)
     }
@@ -178,7 +178,7 @@ impl Connection {
         (self.incidents.as_ref()).map_or(Vec::new(), |incidents| incidents.journal())
     }
 
-    /// Forget what the journal holds of later frames.
+    /// Remove later frames from the journal.
     pub fn end_journal_at(&mut self, frame: u64) {
         if let Some(incidents) = &mut self.incidents {
             incidents.end_journal_at(frame);
@@ -193,7 +193,7 @@ impl Connection {
         Some(self.incidents.as_ref()?.rare.as_ref()?.reset?.1)
     }
 
-    /// When the first RST of a connection that had data came.
+    /// Return the time of the first RST, if the connection had data.
     pub fn reset_ns(&self) -> Option<i64> {
         Some(self.incidents.as_ref()?.rare.as_ref()?.reset?.0)
     }
@@ -203,14 +203,15 @@ impl Connection {
         self.incidents.as_ref()?.rare.as_ref()?.doubtful_reset
     }
 
-    /// Whether windows in segments of this side can be given in bytes.
+    /// Return whether windows in segments of this side are known in bytes.
     #[inline]
     pub fn window_is_certain(&self, side: usize) -> bool {
         self.directions[side].own_scale.is_certain()
     }
 }
 
-/// Without a SYN: a well-known port answers; else the lower of two unequal kinds of port; else who was seen first.
+/// Guess the initiator of a connection without a SYN: the other end of a well-known port, else the end with an
+/// ephemeral port, else the sender of the first segment.
 fn guess_initiator(segment: &Segment) -> Initiator {
     /// NFS and its mount protocol, whose clients use reserved ports (RFC 5531 §14.4).
     const NFS: [u16; 2] = [2049, 20_048];

@@ -1,32 +1,32 @@
-//! The options of a SYN that later stages use.
+//! The options of a SYN that other stages use.
 
 use crate::tcp::window::scale::Offer;
 
-/// Bytes of the timestamps option with its padding (RFC 7323 §3.2, appendix A).
+/// Length of the timestamps option with its padding (RFC 7323 §3.2, appendix A).
 pub const TIMESTAMPS_BYTES: u16 = 12;
 
 /// The options of one side's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     pub offer: Offer,
-    /// 0 where the option is absent.
+    /// 0 without the option.
     pub mss: u16,
     pub window: u16,
-    /// The set of options it carried, as bits of [`syn_kind`].
+    /// The options it carried, as bits of [`syn_kind`].
     pub kinds: u8,
-    /// Data that it carried by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
+    /// Bytes of TCP Fast Open data; more may follow before the first acknowledgment (RFC 7413 §4.2).
     pub early_bytes: u16,
 }
 
-/// Options of a SYN without a value that matters, as bits.
+/// Bits for SYN options whose value does not matter, and for flags.
 pub mod syn_kind {
     pub const SACK_PERMITTED: u8 = 1;
     pub const TIMESTAMPS: u8 = 2;
     pub const FAST_OPEN: u8 = 4;
     pub const MULTIPATH: u8 = 8;
-    /// Not an option: it was a SYN/ACK.
+    /// The segment is a SYN/ACK.
     pub const ANSWER: u8 = 16;
-    /// Nor are these flags, by which ECN is agreed on.
+    /// Flags that negotiate ECN.
     pub const ECE: u8 = 32;
     pub const CWR: u8 = 64;
     pub const AE: u8 = 128;
@@ -34,7 +34,7 @@ pub mod syn_kind {
 }
 
 impl SynOptions {
-    /// Return the bytes that the offered options take in each segment.
+    /// Return the bytes that the offered options occupy in each segment.
     pub fn options_bytes(&self) -> u16 {
         if self.has(syn_kind::TIMESTAMPS) {
             TIMESTAMPS_BYTES
@@ -51,7 +51,7 @@ impl SynOptions {
         self.early_bytes > 0
     }
 
-    /// Whether all of the options were there.
+    /// Return whether all of these options were present.
     pub fn has(&self, kinds: u8) -> bool {
         self.kinds & kinds == kinds
     }

@@ -1,7 +1,8 @@
-//! The flow table: four-tuple → newest connection. Open addressing over eight-byte slots; the keys stay in the connections.
+//! The flow table maps a four-tuple to its newest connection. It uses open addressing over eight-byte slots; the keys
+//! stay in the connections.
 //!
-//! Each capture gets a fresh hash seed, so that a hostile capture cannot choose its collisions. The hash is symmetric in the
-//! two endpoints, so that both directions of a connection share a slot.
+//! Each capture gets a random hash seed, so that a hostile capture cannot cause collisions. The hash is symmetric in
+//! the two endpoints, so that both directions of a connection share a slot.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,13 +13,13 @@ use crate::wire::Segment;
 const INITIAL_SLOTS: usize = 1024;
 
 pub struct FlowTable {
-    /// Low half: connection index plus one (0 = free). High half: the tag, from which the position follows.
+    /// Low half: connection index plus one (0 if free). High half: the tag, which determines the position.
     slots: Vec<u64>,
     used: usize,
     tags: Tags,
 }
 
-/// The hash of four-tuples.
+/// Hashes four-tuples.
 #[derive(Clone, Copy)]
 pub struct Tags {
     seed: [u64; 4],
@@ -47,7 +48,7 @@ impl Tags {
         )
     }
 
-    /// The tag of a segment's four-tuple; the same for both directions.
+    /// Return the tag of a segment's four-tuple, the same for both directions.
     #[inline]
     pub fn tag(&self, segment: &Segment) -> u32 {
         self.join(
@@ -56,7 +57,7 @@ impl Tags {
         )
     }
 
-    /// The tag of a connection's segments.
+    /// Return the tag of a connection's segments.
     pub fn tag_of(&self, endpoints: &[Endpoint; 2]) -> u32 {
         let [one, other] = endpoints.map(|end| self.hash_endpoint(&end.address, end.port));
         self.join(one, other)
@@ -75,7 +76,7 @@ impl Default for Tags {
 }
 
 impl FlowTable {
-    /// A table of connections that have these tags.
+    /// Create a table that uses these tags.
     pub fn new(tags: Tags) -> Self {
         FlowTable {
             slots: vec![0; INITIAL_SLOTS],
@@ -88,18 +89,18 @@ impl FlowTable {
         self.tags
     }
 
-    /// The tag of a segment's four-tuple; the same for both directions.
+    /// See [`Tags::tag`].
     #[inline]
     pub fn tag(&self, segment: &Segment) -> u32 {
         self.tags.tag(segment)
     }
 
-    /// The tag of a connection's segments.
+    /// See [`Tags::tag_of`].
     pub fn tag_of(&self, endpoints: &[Endpoint; 2]) -> u32 {
         self.tags.tag_of(endpoints)
     }
 
-    /// The first connection with this tag: nearly always the only one.
+    /// Return the first connection with this tag, which is nearly always the only one.
     #[inline(always)]
     pub fn first(&self, tag: u32) -> Option<u32> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -116,7 +117,7 @@ impl FlowTable {
         }
     }
 
-    /// The connection with this tag for which `is_same` holds.
+    /// Return the connection with this tag for which `is_same` is true.
     #[inline]
     pub fn find(&self, tag: u32, mut is_same: impl FnMut(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len() - 1;
@@ -145,7 +146,7 @@ impl FlowTable {
         self.used += 1;
     }
 
-    /// Let the slot that holds `old` hold `new`: a later epoch of the same four-tuple.
+    /// Replace `old` by `new`, a later connection with the same four-tuple.
     pub fn replace(&mut self, tag: u32, old: u32, new: u32) {
         let mask = self.slots.len() - 1;
         let wanted = (u64::from(tag) << 32) | (u64::from(old) + 1);

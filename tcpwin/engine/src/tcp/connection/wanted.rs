@@ -1,26 +1,25 @@
-//! Selects the connections that a pass tracks; segments of others are skipped.
+//! Selects the connections that a pass tracks; segments of other connections are skipped.
 //!
-//! Comes in: connections of an earlier pass over the same capture, or the number of one. Goes out: whether a tag of the
-//! flow table may be theirs, and their earlier numbers.
+//! In: connections of an earlier pass over the same capture, or the number of one. Out: whether a tag of the flow table
+//! may be theirs, and their earlier numbers.
 
 use std::collections::HashMap;
 
 use super::state::{Connection, Endpoint};
 
-/// Bits of the first sieve per tag: about one in this many other tags passes it.
+/// Bits of the bitmap per tag: about one in this many other tags passes it.
 const BITS_PER_TAG: usize = 64;
 const BITS_MIN: usize = 1 << 16;
 const BITS_MAX: usize = 1 << 22;
 
-/// Identity of a connection across passes: its endpoints in the order of its first segment, and the number of earlier
-/// connections with the same endpoints.
+/// Identity of a connection across passes: its endpoints in the order of its first segment, and its epoch.
 type Key = ([Endpoint; 2], u16);
 
 pub enum Wanted {
     These(These),
-    /// The connections with these numbers, in the order in which they open; the stream holds no others.
+    /// The connections with these numbers, in the order in which they open; the stream contains no others.
     All(Vec<u32>),
-    /// The one with this number, whose tag shows when it is opened.
+    /// The connection with this number. Its tag is known once it opens.
     Number {
         number: u32,
         tag: Option<u32>,
@@ -28,16 +27,17 @@ pub enum Wanted {
 }
 
 pub struct These {
-    /// By the low bits of a tag.
+    /// Bitmap of the tags' low bits.
     sieve: Vec<u64>,
     tags: Vec<u32>,
     numbers: HashMap<Key, u32>,
-    /// The number of each connection opened, if it had one.
+    /// The number of each opened connection, if it is wanted.
     opened: Vec<Option<u32>>,
 }
 
 impl These {
-    /// Select connections by tag and number. Return None if one is indistinguishable from another of its four-tuple.
+    /// Select connections by tag and number. Returns None if one of them cannot be distinguished from others of its
+    /// four-tuple.
     pub fn new<'a>(connections: impl Iterator<Item = (u32, u32, &'a Connection)>) -> Option<These> {
         let (mut tags, mut numbers) = (Vec::new(), HashMap::new());
         for (tag, number, connection) in connections {
@@ -77,7 +77,7 @@ impl These {
 }
 
 impl Wanted {
-    /// Whether a segment with this tag may belong to a wanted connection.
+    /// Return whether a segment with this tag may belong to a wanted connection.
     #[inline(always)]
     pub fn may_hold(&self, tag: u32) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl Wanted {
         }
     }
 
-    /// Note that the next connection opens.
+    /// Record that the next connection opens.
     pub fn open(&mut self, index: u32, tag: u32, connection: &Connection) {
         match self {
             Wanted::These(these) => {
@@ -103,7 +103,7 @@ impl Wanted {
         }
     }
 
-    /// Return the index under which the connection with this number was opened, if it was.
+    /// Return the index at which the connection with this number was opened, if it was.
     pub fn index(&self, number: u32) -> Option<u32> {
         let place = match self {
             Wanted::These(these) => these.opened.iter().position(|known| *known == Some(number)),

@@ -1,22 +1,22 @@
-//! Window that the receiver withdrew while data was on the way: the receiver drops that data, not the path.
+//! Window that the receiver withdrew while data was in transit: the receiver drops that data, not the path.
 
 use crate::sequence::Seq;
 use crate::tcp::recovery::ranges::RangeSet;
 
-/// Forget the range after this many bytes: sequence numbers wrap after twice as much.
+/// Ranges are forgotten after this many bytes: sequence numbers wrap around after twice as many.
 const FORGET_AFTER_BYTES: u64 = 1 << 31;
 
-/// The range between a right edge and the one before (RFC 9293 §3.8.6.2.1). A receiver accepts no segment that begins
-/// beyond its edge (§3.10.7.4, first check; Linux `tcp_sequence`, and `tcp_data_queue` at a window of zero).
+/// The ranges between old and new right edges (RFC 9293 §3.8.6.2.1). A receiver accepts no segment that begins beyond
+/// its right edge (§3.10.7.4, first check; Linux `tcp_sequence`, and `tcp_data_queue` at a window of zero).
 #[derive(Clone, Debug, Default)]
 pub struct TakenBack {
     ranges: RangeSet,
-    /// Bytes acknowledged when the last of them was withdrawn.
+    /// Bytes acknowledged when a range was last withdrawn.
     acked_bytes: u64,
 }
 
 impl TakenBack {
-    /// Withdraw the window from `left` to `right`, at SND.UNA `una` with this many bytes acknowledged.
+    /// Withdraw the window from `left` to `right`. `una`: SND.UNA; `acked_bytes`: bytes acknowledged so far.
     pub fn add(&mut self, (left, right): (Seq, Seq), una: Seq, acked_bytes: u64) {
         if !self.is_recent(acked_bytes) {
             self.ranges.clear();
@@ -28,7 +28,7 @@ impl TakenBack {
         }
     }
 
-    /// Whether the receiver refused the byte at `seq`.
+    /// Return whether the receiver refused the byte at `seq`.
     pub fn has_refused(&self, seq: Seq, acked_bytes: u64) -> bool {
         self.is_recent(acked_bytes) && self.ranges.overlap(seq, seq + 1) > 0
     }
