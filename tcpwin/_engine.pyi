@@ -120,7 +120,7 @@ def verdict_fields() -> list[_VerdictField]:
     """The fields of a verdict; its kind says what each holds."""
 
 LIMIT_ORDER: list[str]
-"""Of limits that have the same time the first of these is named."""
+"""Tie-break between limits with equal time: the first one is named."""
 MIN_COST_NS: int
 MIN_SHARE: float
 
@@ -142,32 +142,32 @@ def judge(
     """Judge a direction.
 
     Args:
-        items_ns: of its budget as corrected; `packets_ns`: by the packets alone.
-        findings: owner, side, confidence, whether it warns, cost, whether it has a remedy, whether it is an error, and
-            the fault that it reports.
-        claims: the finding's place, item, limit and time.
+        items_ns: The corrected budget; `packets_ns`: the budget from the packets alone.
+        findings: Owner, side, confidence, whether it is a warning, cost, whether it has a remedy, whether it is an
+            error, and the reported fault.
+        claims: Index of the finding, item, limit and time.
     """
 
 def verdict_columns(
     result: Result, start: int, stop: int, is_capture_lossy: bool
 ) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
-    """Verdicts by packets alone as columns of codes and numbers, and the statements that `place` points to."""
+    """Judge connections by their packets alone: columns of codes and numbers, and the statements that `place` indexes."""
 
 def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """By packets alone the connections that lost most, and all with a problem: lost time, payload and number."""
+    """Return the connections that lost the most time, and all with a problem: lost time, payload and number."""
 
 def life(result: Result, id: int, is_back: bool, items_ns: Sequence[int]) -> tuple[bool, bool, list[int], _Carried]:
-    """Whether the reader is slow and the window growing, silent time of each limit, and what was carried."""
+    """Return whether the reader is slow and the window growing, each limit's silent time, and what was carried."""
 
 def gain(
     limit: str, times_ns: Sequence[int], silent_ns: Sequence[int], carried: _Carried, is_growing: bool
 ) -> tuple[int, int, int, float]:
-    """What lifting a limit alone would have gained: likely, at least, at most; bytes that came through in its time."""
+    """Return the gain of lifting a limit alone: likely, minimum, maximum, and the bytes carried in its time."""
 
 def corrected_by_kernel(items_ns: Sequence[int], window_ns: int, buffer_ns: int) -> list[int]: ...
 def corrected_by_receiver(items_ns: Sequence[int], shown_ns: Sequence[int]) -> list[int]: ...
 def is_worse(own: tuple[int, bool], other: tuple[int, bool], is_other_main: bool) -> bool:
-    """Whether the connection's verdict is the other direction's, by lost time and whether that is a problem."""
+    """Return whether the connection's verdict is about the other direction."""
 
 def only_stop_ns(episodes: int, zero_window_ns: int, window_limited_ns: int) -> int: ...
 

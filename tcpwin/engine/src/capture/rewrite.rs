@@ -1,8 +1,8 @@
 //! Copy packets, with comments, into a pcapng file. Each packet keeps its exact time, its link type and interface,
 //! its length on the wire, and its existing comments.
 //!
-//! A single pcapng input is copied section by section in its added byte order. All other inputs become one native-order
-//! section; options whose byte order cannot be converted are dropped there, comments are kept.
+//! A single pcapng input is copied section by section in its original byte order. All other inputs become one section
+//! in native byte order; options whose byte order cannot be converted are dropped, comments are kept.
 //! Block layouts: draft-ietf-opsawg-pcapng §4.1 (section), §4.2 (interface), §4.3 (enhanced packet), §3.5 (options).
 
 use std::io::{self, Write};

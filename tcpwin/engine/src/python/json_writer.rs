@@ -1,4 +1,4 @@
-//! Connections with their verdicts as JSON text, any number of them together.
+//! Writes many connections with their verdicts as JSON text.
 
 use std::collections::hash_map::{Entry, HashMap};
 use std::ops::Range;
@@ -19,18 +19,18 @@ use crate::verdict::facts::AlgorithmFacts;
 use crate::verdict::json::{write_algorithms, write_budgets, write_verdict, Sentences};
 use crate::verdict::statement::StatementKey;
 
-/// Texts that are kept for the connections to come; a capture may be made so that each differs.
+/// Maximum number of texts kept for later connections: a crafted capture can make each text different.
 const MOST_TEXTS: usize = 20_000;
-/// Connections for which a thread is worth its start.
+/// Number of connections that justifies another thread.
 const WORTH_A_THREAD: u32 = 500;
 
-/// The end of the member of a connection of which no congestion control is known.
+/// End of the member for a connection without known congestion control.
 const NO_ALGORITHMS: &str = r#""a_to_b": null, "b_to_a": null}"#;
 
 /// Identifies a congestion control: name, confidence, cuts, bits of the mean cut, probes.
 type AlgorithmKey = (&'static str, &'static str, i64, Option<u64>, i64);
 
-/// Verdict, budget and congestion control of a connection that was judged closely, as members of an object.
+/// Verdict, budget and congestion control of a connection that was judged individually, as members of an object.
 type Members = (String, String, String);
 
 /// The judgement of some connections, by their packets.
@@ -76,14 +76,14 @@ pub struct JsonWriter {
     describe_algorithm: Py<PyAny>,
     sentences: HashMap<StatementKey, Sentences>,
     algorithms: HashMap<AlgorithmKey, String>,
-    /// Bytes of a connection, as the last ones took, with some to spare.
+    /// Expected length of a connection in bytes: that of earlier ones, with some to spare.
     length: usize,
 }
 
 #[pymethods]
 impl JsonWriter {
-    /// `fields` names fields and groups, of which none is omitted; None writes what occurred, and ``all`` everything.
-    /// `describe_statement` writes the text and the fix of a statement as JSON, `describe_algorithm` a congestion control.
+    /// `fields`: names of fields and groups to write; None writes everything that occurred, "all" writes everything.
+    /// `describe_statement` returns text and fix of a statement as JSON, `describe_algorithm` a congestion control.
     #[new]
     fn new(
         result: Py<Result>,
@@ -109,8 +109,8 @@ impl JsonWriter {
         })
     }
 
-    /// Write connections `start` to before `stop` with `between` each two. Those in `closely` were judged one by one; if all
-    /// are, others need not have been read.
+    /// Write connections `start` to `stop` (exclusive), separated by `between`. `closely`: members of the connections
+    /// that were judged individually; if these are all, others need not have been read.
     fn write<'py>(
         &mut self,
         py: Python<'py>,
@@ -181,7 +181,7 @@ impl JsonWriter {
 }
 
 impl JsonWriter {
-    /// Write the sentences and algorithms that were not written before.
+    /// Write the sentences and algorithms that have not been written yet.
     fn describe(&mut self, py: Python<'_>, judged: &[Judged]) -> PyResult<()> {
         if self.sentences.len() + self.algorithms.len() > MOST_TEXTS {
             self.sentences.clear();

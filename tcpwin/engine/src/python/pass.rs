@@ -203,7 +203,7 @@ pub fn row_columns<'py>(
     rows_to_python(py, rows)
 }
 
-/// Header fields of chosen connections, at most `most` rows: name → values. Absent values are -1.
+/// Return header fields of chosen connections, at most `most` rows: name → values. Absent values are -1.
 #[pyfunction]
 #[pyo3(signature = (source, ids, most, *, name="stream", shifts=None))]
 pub fn header_columns<'py>(

@@ -7,8 +7,8 @@ use super::files::{open, raise_pending};
 use super::run::watched;
 use crate::output::request_targets as targets;
 
-/// Return the targets of HTTP requests whose first segments are these frames, in ascending order: an index of the words for
-/// each, or one beyond them; and the words.
+/// Return the targets of HTTP requests whose first segments are these frames, in ascending order: for each frame an
+/// index into the list of words, or one past its end if unknown; and the words.
 #[pyfunction]
 #[pyo3(signature = (source, frames, *, name="stream", progress=None))]
 pub fn request_targets<'py>(

@@ -47,7 +47,7 @@ type FindingArgument = (
 );
 type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64, i64);
 
-/// Values of tables, by their names in Python.
+/// Converts values of tables by their names in Python.
 macro_rules! by_name {
     ($($code:ident $what:literal $name:expr;)*) => {
         $(impl<'py> FromPyObject<'_, 'py> for $code {
@@ -98,10 +98,11 @@ fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
     ))
 }
 
-/// Judge a direction: by its budget's items, corrected and by the packets alone, what its findings claim, and a crossing.
+/// Judge a direction.
 ///
-/// Findings are owner, side, confidence, whether they warn, cost, whether they have a remedy, whether they are errors, and
-/// the fault that they report; claims the finding's place, item, limit and time.
+/// `items_ns`: the corrected budget; `packets_ns`: the budget from the packets alone. `findings`: owner, side,
+/// confidence, whether it is a warning, cost, whether it has a remedy, whether it is an error, and the reported fault.
+/// `claims`: index of the finding, item, limit and time.
 #[pyfunction]
 #[pyo3(signature = (result, id, is_back, items_ns, packets_ns, *, kernel_window_ns=None, findings=vec![], claims=vec![], crossing=None, is_capture_lossy=false))]
 #[allow(clippy::too_many_arguments)]
@@ -132,7 +133,9 @@ fn judge<'py>(
         };
     let findings: Vec<_> = findings.into_iter().map(finding).collect();
     if claims.iter().any(|(place, ..)| *place >= findings.len()) {
-        return Err(PyValueError::new_err("no finding of the claim"));
+        return Err(PyValueError::new_err(
+            "a claim refers to an unknown finding",
+        ));
     }
     let claim = |(finding, item, limit, ns)| Claim {
         finding,
@@ -186,7 +189,7 @@ fn judge<'py>(
     Ok(dict)
 }
 
-/// What a verdict's sentences depend on, in the order of `Statement` in Python.
+/// Return everything that a verdict's sentences depend on, in the order of Python's `Statement`.
 pub(super) fn statement_to_python<'py>(
     py: Python<'py>,
     said: &Statement,
@@ -224,7 +227,8 @@ pub(super) fn statement_to_python<'py>(
         .to_tuple()
 }
 
-/// The verdicts on connections `start` to before `stop`, by packets alone: columns of codes and numbers, and statements.
+/// Judge connections `start` to `stop` (exclusive) by their packets alone: columns of codes and numbers, and
+/// statements.
 #[pyfunction]
 fn verdict_columns<'py>(
     py: Python<'py>,
@@ -269,10 +273,10 @@ fn verdict_columns<'py>(
     Ok((dict, statements))
 }
 
-/// Lost time, payload and number.
+/// Lost time, payload bytes and number of a connection.
 type RankedRow = (i64, u64, u32);
 
-/// By packets alone the connections that lost most, as many as `most`, and all with a problem, the worst first.
+/// Return the `most` connections that lost the most time, and all with a problem, worst first, by their packets alone.
 #[pyfunction]
 fn rank_connections(
     py: Python<'_>,
@@ -289,8 +293,8 @@ fn rank_connections(
     Ok((rows(ranking.worst), rows(ranking.problems)))
 }
 
-/// A direction for what is asked beyond its verdict: whether its reader is slow and its window growing, of each limit the
-/// time in which nothing came through, and what it carried.
+/// Return properties of a direction: whether its reader is slow and its window growing, the time of each limit in which
+/// nothing got through, and what it carried.
 #[pyfunction]
 fn life(
     result: &Bound<'_, Result>,
@@ -315,7 +319,7 @@ fn life(
     Ok((is_slow, is_growing(&items_ns), silent_ns.to_vec(), carried))
 }
 
-/// What lifting a limit alone would have gained: likely, at least, at most, and the bytes that came through in its time.
+/// Return the gain of lifting a limit alone: likely, minimum, maximum, and the bytes carried in the limit's time.
 #[pyfunction]
 fn gain(
     limit: Limit,
@@ -359,20 +363,20 @@ fn gain(
     ))
 }
 
-/// A budget's items as the sender's kernel corrects them, by how long it waited for the window and for the send buffer.
+/// Correct a budget's items by the times that the sender's kernel waited for the window and for the send buffer.
 #[pyfunction]
 fn corrected_by_kernel(items_ns: Items, window_ns: i64, buffer_ns: i64) -> [i64; SENDER_STATES] {
     budget::corrected_by_kernel(&items_ns, window_ns, buffer_ns)
 }
 
-/// A budget's items as the receiver's capture corrects them, by its own.
+/// Correct a budget's items by those of the receiver's capture.
 #[pyfunction]
 fn corrected_by_receiver(items_ns: Items, shown_ns: Items) -> [i64; SENDER_STATES] {
     budget::corrected_by_receiver(&items_ns, &shown_ns)
 }
 
-/// Whether the connection's verdict is the other direction's, by what each lost, whether that is a problem, and whether the
-/// other has more data.
+/// Return whether the connection's verdict is about the other direction. `own`, `other`: lost time, and whether it is a
+/// problem.
 #[pyfunction]
 fn is_worse(own: (i64, bool), other: (i64, bool), is_other_main: bool) -> bool {
     let loss = |(lost_ns, is_problem)| Loss {
@@ -383,7 +387,7 @@ fn is_worse(own: (i64, bool), other: (i64, bool), is_other_main: bool) -> bool {
     loss(own).is_less_than(&loss(other), is_other_main)
 }
 
-/// How long the receiver did not read, where that was once and nearly all that the sender waited for it; else 0.
+/// Return the duration of the receiver's only stop, if that was nearly all of the sender's wait for it; else 0.
 #[pyfunction]
 fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
     opinion::only_stop_ns(episodes, zero_window_ns, window_limited_ns)

@@ -1,6 +1,6 @@
-//! The fast path: Ethernet II, IPv4 without options or fragmentation, TCP whose options are all captured.
-//! Fixed offsets, no loop unless there are options other than NOP NOP Timestamps. Any deviation, including a set reserved
-//! bit, is declined and left to the layered walk.
+//! The fast path: Ethernet II, IPv4 without options or fragmentation, and TCP with completely captured options. Uses
+//! fixed offsets, and a loop only for options other than NOP NOP Timestamps. Any deviation, including a set reserved
+//! bit, is left to the layered walk.
 
 use super::segment::{capture_flag, Segment};
 use super::tcp::parse_options;

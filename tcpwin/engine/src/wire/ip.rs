@@ -12,7 +12,7 @@ use super::walk::Walk;
 
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
-/// IPv4 and TCP headers with all options: a program that truncates keeps these.
+/// Maximum length of IPv4 and TCP headers with all options: a program that truncates packets keeps these.
 const MOST_HEADERS: usize = 80;
 /// A datagram that lacks less was damaged rather than truncated.
 const CUT_BYTES: usize = 64;
