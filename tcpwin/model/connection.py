@@ -119,39 +119,40 @@ class ConnectionFields:
 
     @property
     def turns_state(self) -> str:
-        """Whether the packets show whose turn it was: known, interleaved (both sides send when they like), or one_sided
-        (nobody answered anybody)."""
+        """Whether the packets show whose turn it was: known, interleaved (both sides send whenever they like), or
+        one_sided (no data was answered)."""
         value: str = self._fields["turns_state"]
         return value
 
     @property
     def exchanges(self) -> int:
-        """Answers of b to a that began when b had all of the request; 0 if the turns are not known."""
+        """Requests that b answered once all of the request had arrived; 0 if the turns are unknown."""
         value: int = self._fields["exchanges"]
         return value
 
     @property
     def requester_turn_ns(self) -> int:
-        """Time in which everything was answered and a had not asked again: the time of a's application."""
+        """Time between an answer or the handshake and a's next request, if it came within 30 s: spent in a's
+        application."""
         value: int = self._fields["requester_turn_ns"]
         return value
 
     @property
     def responder_turn_ns(self) -> int:
-        """Time in which b had the request and had not begun to answer: the time of b's application."""
+        """Time between the arrival of a request at b and the first byte of the answer: spent in b's application."""
         value: int = self._fields["responder_turn_ns"]
         return value
 
     @property
     def round_trip_turns_ns(self) -> int:
-        """Time in which requests and the last bytes of answers were on their way, one round trip to each exchange."""
+        """Time in which requests and the last bytes of answers were in transit: one round trip per exchange."""
         value: int = self._fields["round_trip_turns_ns"]
         return value
 
     @property
     def nothing_asked_ns(self) -> int:
-        """Time in which nothing was asked: before a request that came more than 30 s after the last answer, and after
-        the last answer."""
+        """Time without a request: before requests that came more than 30 s after the previous answer, and after the
+        last answer."""
         value: int = self._fields["nothing_asked_ns"]
         return value
 

@@ -50,10 +50,10 @@ class DirectionFields:
         window_full: Segments that ended exactly at the right edge of the window.
         window_near_full: Segments that left less than one segment's room below the right edge.
         window_overrun: Segments that ended beyond every right edge advertised so far.
-        window_updates: ACKs of the receiver that changed nothing but the window.
+        window_updates: ACKs from the receiver that changed nothing but the window.
         window_shrinks: ACKs that moved the right edge to the left by at least one unit of the scale.
         sub_mss_windows: Accepted windows above zero that are smaller than one segment.
-        zero_window_segments: Segments of the receiver with a window of zero.
+        zero_window_segments: Segments from the receiver with a window of zero.
         zero_window_episode_count: Times the receiver closed its window.
         zero_window_ns: Time in which the receiver's window was closed.
         zero_window_longest_ns: Longest time for which the receiver's window was closed.
@@ -78,7 +78,7 @@ class DirectionFields:
             SACK (RFC 6675, RFC 8985).
         recovery_retransmissions: Later retransmissions of a fast recovery, by SACK or a partial ACK, including those of
             lost retransmissions.
-        lost_retransmissions: Of these, retransmissions of bytes whose earlier retransmission in the same recovery was
+        lost_retransmissions: Recovery retransmissions of bytes whose earlier retransmission in the same recovery was
             lost, minus those that a later DSACK shows was not lost (RFC 2883).
         rto_retransmissions: Retransmissions by the timer: no acknowledgment during the retransmission timeout (RFC
             6298).
@@ -106,23 +106,23 @@ class DirectionFields:
         previous_segment_missing: Segments before which sequence numbers were skipped.
         missed_bytes: Payload acknowledged but missing from the capture, so lost by the capture.
         acked_unseen: ACKs of data missing from the capture.
-        duplicate_acks: Duplicate ACKs of the receiver.
-        dsacks: ACKs of the receiver that report data received twice (RFC 2883).
-        dsack_bytes: Bytes reported by them.
+        duplicate_acks: Duplicate ACKs from the receiver.
+        dsacks: ACKs from the receiver that report data received twice (RFC 2883).
+        dsack_bytes: Bytes that DSACKs reported as received twice.
         partial_acks: ACKs within a fast recovery that did not end it (RFC 6582).
         ce_segments: Segments marked congestion experienced (RFC 3168 section 5). Visible only if captured after the
             marking router.
-        ece_acks: ACKs of the receiver that report such a mark (ECE), if both SYNs negotiated RFC 3168; with AccECN the
-            flag is part of a counter.
+        ece_acks: ACKs from the receiver that report a congestion mark (ECE), if the SYNs negotiated RFC 3168; with
+            AccECN the flag is part of a counter.
         ace_marks: Marked packets counted by the receiver in AccECN's three flags (RFC 9768 section 3.2.2): a lower
             bound, as eight marks look like zero; none if AccECN was not negotiated or never used.
-        cwr_segments: Segments in which the sender reports that it reduced its window because of a mark (CWR), under the
-            same condition.
+        cwr_segments: Segments in which the sender reports that it reduced its window because of a mark (CWR), if the
+            SYNs negotiated RFC 3168.
         delayed_acks: ACKs of a single segment that came 40 to 500 ms later than the fastest.
         stretch_acks: ACKs of more than two full segments (RFC 2525 section 2.13).
-        acks_missing: ACKs of the receiver that never reached the capture point: gaps in the IP identification, if it
-            counts this side's packets; none if it does not.
-        stretch_acks_after_loss: Stretch ACKs directly after missing ones; none under the same condition.
+        acks_missing: ACKs from the receiver that did not reach the capture point, by gaps in its IP IDs; none if the
+            IDs do not count this connection's packets.
+        stretch_acks_after_loss: Stretch ACKs directly after missing ACKs; none if acks_missing is none.
         compressed_acks: ACKs whose spacing is less than a quarter of that of the segments they acknowledge: they were
             queued on the path.
         capture_duplicates: Packets that the capture holds twice; excluded from all other counts.
@@ -135,7 +135,7 @@ class DirectionFields:
             effect here this much later.
         rtt_min_ns: Minimum time from data to its ACK at the capture point.
         rtt_smoothed_ns: Time from data to its ACK at the capture point, smoothed as Linux does (RFC 6298), at the end.
-        rtt_variance_ns: Its mean deviation as in Linux: the second number after rtt: in ss.
+        rtt_variance_ns: Mean deviation of rtt_smoothed_ns as in Linux: the second number after rtt: in ss.
         rtt_samples: Number of timed ACKs.
         sender_rtt_smoothed_ns: Smoothed round trip at the sender: rtt_smoothed_ns plus the round trip between the
             sender and the capture point.
@@ -147,7 +147,8 @@ class DirectionFields:
             least 200 ms.
         sender_flight_max_bytes: Maximum bytes in flight as seen by the sender, which ACKs reach sender_shift_ns after
             their capture; none if captured at the sender.
-        sender_flight_mean_bytes: Its average over time; none if it was not known before most of the data had been sent.
+        sender_flight_mean_bytes: Average over time of the bytes in flight as seen by the sender; none if unknown until
+            most of the data had been sent.
         sender_window_limited_ns: Time in which the window known to the sender had no space for another segment, from
             when data was in flight until one fitted; none if captured at the sender (see window_limited_ns).
         cwnd_estimate_max_bytes: Maximum bytes outstanding, as seen by the sender. Without loss, a lower bound for the
@@ -158,10 +159,10 @@ class DirectionFields:
         sender_algorithm: Congestion control of the sender, inferred from its behaviour: reno, cubic, bbr or dctcp, as
             named by Linux; none if there is too little evidence, none of them fits, or the capture was not made at the
             sender.
-        sender_algorithm_confidence: Confidence in it: likely, or possible if there is little evidence.
+        sender_algorithm_confidence: Confidence in sender_algorithm: likely, or possible if there is little evidence.
         window_cuts: Losses and marks after which the flight shows the reduced congestion window.
-        window_cut_mean: Average remaining share of the window after them: a half with Reno, seven tenths with CUBIC;
-            none without such a cut.
+        window_cut_mean: Average share of the window that remained after a cut: half with Reno, seven tenths with CUBIC;
+            none without a cut.
         rate_probes: Times that the flight rose by at least an eighth and fell back without a loss, as BBR's does.
         clock_step_ns: Total adjustment of the capture's clock during the connection. Forward: silence that the clock
             shows but the timestamps of the sender that ended it do not; included in duration_ns but in no rate.
@@ -169,11 +170,11 @@ class DirectionFields:
         slow_start_ns: Time in round trips whose flight grew by at least a third over the previous one, below the
             threshold set by a loss.
         idle_gaps: Times that data followed a silence longer than the retransmission timeout with nothing in flight.
-        idle_ns: Time with nothing in flight in these gaps.
-        idle_restarts: Of these, gaps after which the congestion window had been reduced: the burst stopped within the
-            window that Linux leaves, and continued with the ACK.
-        idle_restart_round_trips: Round trips lost to these restarts, compared with the window before.
-        idle_restart_cost_ns: Time lost to them.
+        idle_ns: Time with nothing in flight in idle gaps.
+        idle_restarts: Idle gaps after which the congestion window had been reduced: the burst stopped within the window
+            that Linux leaves, and continued with the ACK.
+        idle_restart_round_trips: Round trips lost to idle restarts, compared with the window before.
+        idle_restart_cost_ns: Time lost to idle restarts.
         messages: Runs of data uninterrupted by data of the other side or by a pause of two round trips with nothing in
             flight.
         message_delay_p50_ns: Message delay, from sending the first byte to the arrival of the last: median.
@@ -187,13 +188,13 @@ class DirectionFields:
         work_p50_ns: Time to answer, from having the other side's data to sending the first byte: first_byte less the
             round trip between the capture point and this side; median.
         work_p95_ns: Time to answer: 95th percentile.
-        work_max_ns: Time to answer: the longest.
-        nagle_delays: Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section
-            3.7.4).
-        nagle_delay_ns: Time for which they waited.
-        nagle_waits: Small segments that left as soon as the ACK of a small one before them reached their sender,
-            whether that ACK was delayed or not.
-        nagle_wait_ns: Time from the small segment before them to its ACK, at the sender.
+        work_max_ns: Time to answer: maximum.
+        nagle_delays: Small segments that waited for the delayed ACK of a previous small segment (Nagle, RFC 9293
+            section 3.7.4).
+        nagle_delay_ns: Total time that small segments waited for delayed ACKs.
+        nagle_waits: Small segments sent as soon as the ACK of a previous small segment reached the sender, whether that
+            ACK was delayed or not.
+        nagle_wait_ns: Total time from the previous small segment to its ACK, at the sender.
         tinygrams: Segments smaller than the MSS that were followed by more data before they were acknowledged.
         budget_handshake_ns: Time from the first segment to the end of the handshake.
         budget_zero_window_ns: Time in which the receiver's window was closed.
@@ -212,12 +213,11 @@ class DirectionFields:
             stall_at_end.
         budget_idle_restart_ns: Time lost to idle restarts.
         budget_application_ns: Time in which the sender had nothing to send, as far as the packets show.
-        budget_responder_ns: Time in which the side that answers had the whole request and had not sent the first byte
-            of its answer.
-        budget_requester_ns: Time in which everything was answered, until the next request.
-        budget_round_trip_ns: Time in which requests and the last bytes of answers were on their way.
-        budget_idle_ns: Time in which nothing was asked: before a request that came more than 30 s after the last
-            answer, and after the last one.
+        budget_responder_ns: Time between the arrival of a request and the first byte of the answer.
+        budget_requester_ns: Time between an answer or the handshake and the next request, if it came within 30 s.
+        budget_round_trip_ns: Time in which requests and the last bytes of answers were in transit.
+        budget_idle_ns: Time without a request: before requests that came more than 30 s after the previous answer, and
+            after the last answer.
         budget_send_buffer_ns: Time in round trips whose flight stayed constant below all other limits, probably because
             of the send buffer.
         budget_path_ns: Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied:

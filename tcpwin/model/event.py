@@ -19,11 +19,11 @@ class Event:
         cause: Cause of the retransmission or of the late arrival.
         reason: The rule that decided, in words.
         confidence: Confidence in the cause.
-        original_frame: Newest frame before it that held its first byte, which age_ns counts from; none where that is
-            not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.
-        trigger_frame: Frame of the ACK that set it off.
-        age_ns: Since the bytes were last sent, as far as the capture shows.
-        rto_ns: The retransmission timeout that the sender had, back-off included.
+        original_frame: Newest earlier frame with the first byte of the segment, from which age_ns is counted; none if
+            unknown, as for acknowledged data. For a late segment: frame of the segment that overtook it.
+        trigger_frame: Frame of the ACK that triggered the retransmission.
+        age_ns: Time since the bytes were last sent, as far as the capture shows.
+        rto_ns: The sender's retransmission timeout, including back-off.
     """
 
     frame: int

@@ -41,4 +41,4 @@ class Verdict(BaseModel):
     is_problem: bool
     """Whether the lost time is large enough to need attention."""
     named_ns: int = 0
-    """Cost of the limit that fix is about."""
+    """Cost of the limit that fix addresses."""

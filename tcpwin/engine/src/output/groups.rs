@@ -51,13 +51,13 @@ pub const DIRECTION_GROUPS: &[Group] = groups! {
     path from path_rate_bps "The path's rate and queue.";
     timeout from rto_ns "Retransmission timeout.";
     sender_view from sender_flight_max_bytes "Flight and congestion window as the sender saw them.";
-    algorithm from sender_algorithm "Congestion control; of the connection: that of each sender.";
+    algorithm from sender_algorithm "Congestion control; for the connection: that of each sender.";
     clock_step from clock_step_ns "Adjustment of the capture's clock.";
     slow_start from slow_start_ns "Slow start.";
     idle from idle_gaps "Idle gaps and restarts.";
     messages_and_turns from messages "Messages, their delays, and answers.";
     nagle from nagle_delays "Small segments that waited.";
-    budget from budget_handshake_ns "Time budget, each item that is not 0; of the connection: as its kernels correct it.";
+    budget from budget_handshake_ns "Time budget without items of 0; for the connection: corrected by the kernels' counters.";
 };
 
 /// Members of a connection that are not fields.

@@ -18,7 +18,7 @@ pub struct ItemRow {
     pub doc: &'static str,
 }
 
-/// Property shared by several items.
+/// A property shared by several items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemTrait {
     /// The receive window limits the sender; the receiver's application is to blame if it reads slowly.
@@ -119,10 +119,10 @@ items! {
     PeerSilent   "peer_silent"   "silent peer"       SilentPeer       PeerSilent          [Silent]          "certain"                    "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end.";
     IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "by the pattern"             "Time lost to idle restarts.";
     Application  "application"   "nothing to send"   Application      SenderApplication   [Flight]          "estimated"                  "Time in which the sender had nothing to send, as far as the packets show.";
-    Responder    "responder"     "answer awaited"    Turns            SenderApplication    [Silent]          "by turns"                   "Time in which the side that answers had the whole request and had not sent the first byte of its answer.";
-    Requester    "requester"     "request awaited"   Turns            RequesterApplication [Silent]          "by turns"                   "Time in which everything was answered, until the next request.";
-    RoundTrip    "round_trip"    "round trips"       Turns            RoundTrips           [Silent]          "by turns"                   "Time in which requests and the last bytes of answers were on their way.";
-    Idle         "idle"          "nothing asked"     Turns            Idle                 []                "by turns"                   "Time in which nothing was asked: before a request that came more than 30 s after the last answer, and after the last one.";
+    Responder    "responder"     "answer awaited"    Turns            SenderApplication    [Silent]          "by turns"                   "Time between the arrival of a request and the first byte of the answer.";
+    Requester    "requester"     "request awaited"   Turns            RequesterApplication [Silent]          "by turns"                   "Time between an answer or the handshake and the next request, if it came within 30 s.";
+    RoundTrip    "round_trip"    "round trips"       Turns            RoundTrips           [Silent]          "by turns"                   "Time in which requests and the last bytes of answers were in transit.";
+    Idle         "idle"          "nothing asked"     Turns            Idle                 []                "by turns"                   "Time without a request: before requests that came more than 30 s after the previous answer, and after the last answer.";
     SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "suspected"                  "Time in round trips whose flight stayed constant below all other limits, probably because of the send buffer.";
     Path         "path"          "path"              Path             PathRate            [Flight]          "by all rounds"              "Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied: the path's capacity.";
     Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "by all rounds"              "Time in round trips at the rate of a policer, which drops excess traffic instead of queueing it.";

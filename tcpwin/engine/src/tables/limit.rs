@@ -82,7 +82,7 @@ limits! {
     PathOutage          "path_outage"          "path outage"       "an outage of the path"                          Loss             Network             mendable [Timeout Tail FastRecovery AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Application Unknown Responder Requester RoundTrip];
     Middlebox           "middlebox"            "middlebox"         "a device on the path"                           SilentPeer       Network             mendable [PeerSilent Timeout Tail FastRecovery AfterLoss WindowFull SmallWindow ZeroWindow Reader Application Congestion SlowStart SendBuffer Path Handshake Unknown Closed Responder Requester RoundTrip Idle];
     ReceiverMemory      "receiver_memory"      "receiver's memory" "data that the {receiver}'s kernel dropped"      Receiver         ReceiverHost        mendable [FastRecovery Timeout Tail AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Reader];
-    Capture             "capture"              "not known"         "what was not captured"                          Unknown          Nobody              designed [Unknown];
+    Capture             "capture"              "not known"         "data missing from the capture"                  Unknown          Nobody              designed [Unknown];
     None                "none"                 "nothing"           "nothing"                                        Closed           Nobody              designed [];
 }
 

@@ -72,7 +72,7 @@ verdict_fields! {
     lost_ns Time required "Time lost to limits that can be fixed, whichever limit is the largest.";
     also Limit optional "The largest fixable limit if `limit` cannot be fixed.";
     is_problem Bool required "Whether the lost time is large enough to need attention.";
-    named_ns Time column "Cost of the limit that fix is about.";
+    named_ns Time column "Cost of the limit that fix addresses.";
 }
 
 #[cfg(test)]

@@ -315,7 +315,7 @@ mod tests {
         (
             0..RetransmissionCause::ALL.len(),
             0..Confidence::ALL.len(),
-            prop_oneof![Just("its timestamp is the older one"), Just("other")],
+            prop_oneof![Just("its timestamp is older"), Just("other")],
             any::<[Option<i64>; PARTS.len()]>(),
         )
             .prop_map(|(cause, confidence, reason, parts)| {

@@ -2,7 +2,7 @@
 
 use crate::event::*;
 
-/// Each cause with its name and the events of a segment that was sent for it.
+/// Defines each cause with its name and the events of a segment sent for it.
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident $name:literal $events:expr,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ macro_rules! causes {
                 }
             }
 
-            /// The events of a segment sent for this cause.
+            /// Return the events of a segment sent for this cause.
             pub fn events(self) -> Events {
                 match self {
                     $(RetransmissionCause::$cause => $events,)*
@@ -40,7 +40,7 @@ causes! {
     Syn "syn" SYN_RETRANSMISSION | RETRANSMISSION,
     SynAck "syn_ack" SYN_RETRANSMISSION | RETRANSMISSION,
     Fin "fin" RETRANSMISSION,
-    /// The SYN's data, which the SYN/ACK left out (RFC 7413 §4.2).
+    /// Data of the SYN that the SYN/ACK did not acknowledge (RFC 7413 §4.2).
     FastOpen "fast_open" RETRANSMISSION,
     ZeroWindow "zero_window" RETRANSMISSION | ZERO_WINDOW_PROBE,
     Unknown "unknown" RETRANSMISSION,

@@ -1,10 +1,10 @@
 //! Duplicates made by the capture itself: one packet seen twice at mirror ports, bridges, several interfaces, or on both
 //! sides of a router.
 //!
-//! A packet is a duplicate when another with the same IP identification and the same TCP header was seen within 1 ms, or,
-//! since a router takes one from the time to live, within 50 ms with another time to live. A host never sends the same
-//! identification twice so soon; without one (IPv6, zero, or one that never changes) only data can be judged while the
-//! time to live is the same, since two duplicate ACKs may look alike.
+//! A packet is a duplicate if another with the same IP ID and the same TCP header was seen within 1 ms, or within 50 ms
+//! with a different TTL, since a router decrements it. A host never repeats an IP ID so soon. Without a usable IP ID
+//! (IPv6, zero, or constant), only data can be judged if the TTL is the same, because two duplicate ACKs may look
+//! alike.
 
 use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// A host that gives every packet the same identification: its duplicate ACKs look alike.
+    /// A host that sends a constant IP ID: its duplicate ACKs look alike.
     #[test]
     fn a_constant_identification_shows_nothing() {
         let other = Segment {

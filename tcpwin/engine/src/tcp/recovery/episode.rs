@@ -1,4 +1,5 @@
-//! The sender's recovery as its retransmissions show it: its phase, the retransmissions, and those that proved needless.
+//! The sender's recovery as shown by its retransmissions: its phase, the retransmissions, and those that proved
+//! needless.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ use crate::tcp::recovery::answers::Answers;
 use crate::tcp::recovery::cause::RetransmissionCause;
 use crate::tcp::recovery::ranges::RangeSet;
 
-/// Number of retransmissions kept for a D-SACK or timestamp that may prove one needless.
+/// Number of retransmissions kept in case a D-SACK or timestamp proves them needless.
 const MAX_RESENDS: usize = 256;
 /// Retransmissions are forgotten before sequence numbers wrap around.
 const FORGET_AFTER_BYTES: u64 = 1 << 30;
@@ -121,7 +122,7 @@ pub struct Advance {
     pub has_sack: bool,
 }
 
-/// Facts shown by such an ACK.
+/// Facts shown by an ACK that moves SND.UNA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub is_partial: bool,
@@ -241,7 +242,7 @@ impl Episode {
     /// Process a retransmitted segment.
     pub fn resent(&mut self, cause: RetransmissionCause, copy: &Resent) {
         let (nxt, now_ns) = (copy.nxt, copy.time_ns);
-        // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
+        // F-RTO can judge only by the first retransmission after a timeout (RFC 5682 §2.1, step 2).
         self.is_frto_armed = false;
         match cause {
             RetransmissionCause::Fast => {

@@ -1,17 +1,17 @@
-//! Evidence for a diagnosis of a retransmitted or late segment: the table of facts that may accompany it.
+//! Evidence for the diagnosis of a retransmitted or late segment: the table of facts that may accompany it.
 //!
-//! Every user of evidence is generated from this table: the journal, Python, the schema.
+//! The journal, Python and the schema are generated from this table.
 
 use crate::tcp::recovery::cause::Diagnosis;
 
-/// The kind of value of a part.
+/// The kind of a fact's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Number of a frame of the capture.
     Frame,
-    /// Nanoseconds, of either sign.
+    /// Nanoseconds, possibly negative.
     Interval,
-    /// Nanoseconds, none of them negative.
+    /// Nanoseconds, never negative.
     Duration,
 }
 
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Return whether it is a time between two packets of the connection. A timer may be longer than the connection.
+    /// Return whether it is a time between two packets of the connection; a timer may be longer than the connection.
     pub fn is_within_life(self) -> bool {
         match self {
             Kind::Interval => true,
@@ -46,17 +46,17 @@ type Frame = u64;
 type Interval = i64;
 type Duration = i64;
 
-/// A kind of evidence, without a value.
+/// A kind of evidence.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub name: &'static str,
-    /// Above its column in tables: at most 8 characters, for terminals of 80 columns.
+    /// Column heading in tables: at most 8 characters, for terminals of 80 columns.
     pub heading: &'static str,
     pub kind: Kind,
     pub doc: &'static str,
 }
 
-/// Each part with its name, its kind and its description for users.
+/// Defines each part by its name, heading, kind and documentation.
 macro_rules! evidence {
     ($($part:ident $heading:literal $kind:ident $text:literal,)*) => {
         /// A diagnosis with its evidence.
@@ -91,8 +91,8 @@ macro_rules! evidence {
 }
 
 evidence! {
-    original_frame "original" Frame "Newest frame before it that held its first byte, which age_ns counts from; none where that is not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.",
-    trigger_frame "by ACK" Frame "Frame of the ACK that set it off.",
-    age_ns "age" Interval "Since the bytes were last sent, as far as the capture shows.",
-    rto_ns "RTO" Duration "The retransmission timeout that the sender had, back-off included.",
+    original_frame "original" Frame "Newest earlier frame with the first byte of the segment, from which age_ns is counted; none if unknown, as for acknowledged data. For a late segment: frame of the segment that overtook it.",
+    trigger_frame "by ACK" Frame "Frame of the ACK that triggered the retransmission.",
+    age_ns "age" Interval "Time since the bytes were last sent, as far as the capture shows.",
+    rto_ns "RTO" Duration "The sender's retransmission timeout, including back-off.",
 }

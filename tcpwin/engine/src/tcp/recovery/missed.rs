@@ -22,7 +22,7 @@ impl Missed {
     /// Note that `[left, right)` was acknowledged; `acked_bytes` is the total so far.
     pub fn note(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
         self.forget(acked_bytes);
-        // A few jumps of an ACK wrap around to the numbers of the first, which are different bytes.
+        // After a few jumps of an ACK, sequence numbers wrap around: the same numbers are then different bytes.
         self.ranges
             .remove_below(left.minus(FORGET_AFTER_BYTES as u32));
         self.noted_at = acked_bytes;

@@ -1,4 +1,4 @@
-//! Retransmission, order, SACK and the capture's own duplicates.
+//! Retransmission, ordering, SACK and the capture's own duplicates.
 
 pub mod answers;
 pub mod cause;

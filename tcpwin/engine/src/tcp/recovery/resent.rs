@@ -58,7 +58,7 @@ pub struct ResendContext {
     pub oldest_ns: i64,
     /// Time since the bytes were last sent.
     pub age_ns: i64,
-    /// The sender sent something since the last ACK reached it.
+    /// Whether the sender has sent something since the last ACK reached it.
     pub is_answered: bool,
     /// Time since SND.UNA moved.
     pub advance_ns: i64,
@@ -159,18 +159,18 @@ fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
     if context.is_head && is_timer {
         return Diagnosis::certain(
             RetransmissionCause::Rto,
-            "nothing acknowledged for another timeout",
+            "no data acknowledged during another timeout",
         );
     }
     if context.is_repeated && (context.is_sacked_again || context.is_lost_by_sack()) {
         return Diagnosis::likely(
             RetransmissionCause::LostRetransmission,
-            "its retransmission after the timeout was lost: SACK reports later ones",
+            "its retransmission after the timeout was lost: SACK reports later retransmissions",
         );
     }
     Diagnosis::certain(
         RetransmissionCause::GoBackN,
-        "below what had been sent when the timeout struck",
+        "sent before the timeout, repeated after it",
     )
 }
 
@@ -180,26 +180,26 @@ fn judge_in_recovery(context: &ResendContext) -> Diagnosis {
     if context.is_head && context.is_timed_out() && is_timer {
         return Diagnosis::certain(
             RetransmissionCause::Rto,
-            "recovery stood still for the timeout",
+            "no progress in recovery during the timeout",
         );
     }
     if context.is_repeated || context.was_recovered {
         return if context.has_sack {
             Diagnosis::certain(
                 RetransmissionCause::LostRetransmission,
-                "sent again in the same recovery: its retransmission was lost",
+                "retransmitted before in this recovery: that retransmission was lost",
             )
         } else {
             Diagnosis::possible(
                 RetransmissionCause::LostRetransmission,
-                "sent again in the same recovery, without SACK to tell why",
+                "retransmitted before in this recovery; without SACK the reason is unknown",
             )
         };
     }
     if context.has_sack {
         Diagnosis::certain(
             RetransmissionCause::Recovery,
-            "a hole in what SACK reports, in recovery",
+            "a hole in the SACK reports, in recovery",
         )
     } else {
         Diagnosis::certain(
@@ -250,31 +250,31 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
         } else if context.sends_probes == Some(true) {
             Diagnosis::likely(
                 RetransmissionCause::TailLossProbe,
-                "the only segment, at the timeout: its sender probes then",
+                "the only segment in flight, at the timeout: this sender sends probes",
             )
         } else {
             Diagnosis::possible(
                 RetransmissionCause::TailLossProbe,
-                "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
+                "the only segment in flight, at the timeout: a probe, or a timeout if this sender sends no probes",
             )
         };
     }
     if is_timer || (context.is_head && context.is_timed_out() && !has_evidence) {
         return Diagnosis::certain(
             RetransmissionCause::Rto,
-            "nothing acknowledged for the timeout",
+            "no data acknowledged during the timeout",
         );
     }
     if has_evidence && (context.sacked_above > 0 || context.is_head) {
         return Diagnosis::likely(
             RetransmissionCause::Fast,
-            "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
+            "fewer than three duplicate ACKs, but later data had arrived (RACK, early retransmit)",
         );
     }
     if context.has_sack && context.is_overtaken && context.is_prompt() {
         return Diagnosis::likely(
             RetransmissionCause::Fast,
-            "a retransmission that was sent after it has arrived (RACK)",
+            "a later retransmission has arrived (RACK)",
         );
     }
     if context.is_head && context.is_prompt() {
@@ -286,7 +286,7 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
         } else {
             Diagnosis::possible(
                 RetransmissionCause::Unknown,
-                "right after an ACK, which shows no loss",
+                "right after an ACK that reports no loss",
             )
         };
     }
@@ -294,7 +294,7 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
     if context.is_head && context.quiet_ns > waited_ns {
         return Diagnosis::possible(
             RetransmissionCause::Rto,
-            "nothing acknowledged, sooner than Linux's timeout",
+            "no data acknowledged, but sooner than Linux's timeout",
         );
     }
     Diagnosis::possible(

@@ -24,7 +24,7 @@ pub struct Answer {
     pub rtt_ns: Option<u64>,
     pub(super) is_new: bool,
     pub(super) is_old: bool,
-    /// The ACK is ignored because it covers data that no window allowed, as far as one segment shows.
+    /// Whether the ACK is ignored because it covers data that no window allowed, as far as one segment shows.
     pub is_doubted: bool,
     is_partial: bool,
 }
@@ -50,7 +50,7 @@ impl PreAckState {
     }
 }
 
-/// Take in the ACK and window of a segment without SYN and RST.
+/// Process the ACK and window of a segment without SYN and RST.
 #[inline]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Answer {
     let before = PreAckState::of(acked);

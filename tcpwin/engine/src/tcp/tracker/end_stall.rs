@@ -91,7 +91,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
             Kind::Unacknowledged
         };
         let tries = resent.map_or(0, |tries| tries.count).max(count);
-        // Several expired timers are proof enough, although the next waits longer than all of them together.
+        // Several expired timers are sufficient proof, although the next timer is longer than all of them together.
         let least_ns = if silent.is_some() { MIN_NS } else { timeout_ns };
         return stall(kind, start_ns, least_ns).map(|stall| EndStall { tries, ..stall });
     }
@@ -150,7 +150,7 @@ impl Connection {
             .min(RTO_MAX_NS)
     }
 
-    /// Note the stalls in progress at `until_ns`, when the capture or a reset ends the connection.
+    /// Record the stalls in progress at `until_ns`, when the capture or a reset ends the connection.
     #[cold]
     pub(super) fn note_end_stalls(&mut self, until_ns: i64) {
         for side in 0..2 {

@@ -127,8 +127,8 @@ mod tests {
 
     const OPTIONS: usize = 6;
 
-    /// A side's next segment, near the ordinary: in order or not, acknowledging all, less or more, with or without a
-    /// window.
+    /// A side's next segment, ordinary or nearly so: in order or not, acknowledging all, less or more, with or without
+    /// a window.
     #[derive(Clone, Copy, Debug)]
     struct Step {
         side: usize,
@@ -220,7 +220,7 @@ mod tests {
             })
     }
 
-    /// The handshake, with a scale of 7 on both sides, and what follows it.
+    /// The handshake, with a scale of 7 on both sides, and the given steps.
     fn segments(steps: &[Step]) -> Vec<(usize, Segment)> {
         let mut next = [1_000u32, 0xffff_f000];
         let (mut now_ns, mut tsval) = (1_000_000i64, 100u32);
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// A segment with anything unlisted changes nothing and takes the slow path, whatever it means there.
+    /// A segment with anything unlisted changes nothing and takes the slow path, whatever that does with it.
     #[test]
     fn unlisted_segments_are_declined() {
         let step = ORDINARY;
@@ -405,7 +405,8 @@ mod tests {
                 connection.take(*side, segment, &mut None, &mut None);
             }
         }
-        // All but the handshake, what makes each direction known, and where a side begins to send.
+        // All but the handshake, the segments that make each direction known, and those with which a side begins to
+        // send.
         assert_eq!(short, 3);
     }
 }

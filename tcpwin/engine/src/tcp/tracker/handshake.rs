@@ -305,9 +305,12 @@ fn resent_syn(
         None => connection.directions[side].newest_copy(seq, segment.frame),
     };
     let diagnosis = if connection.established_ns().is_some() {
-        Diagnosis::certain(cause, "a copy of the handshake after it was completed")
+        Diagnosis::certain(
+            cause,
+            "a SYN or SYN/ACK repeated after the handshake was complete",
+        )
     } else {
-        Diagnosis::certain(cause, "the handshake's segment was not answered in time")
+        Diagnosis::certain(cause, "the SYN or SYN/ACK was not answered in time")
     };
     Evidence {
         original_frame: original,

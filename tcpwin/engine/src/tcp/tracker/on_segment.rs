@@ -58,9 +58,9 @@ impl Connection {
         Some((taken.events, taken.rtt_ns))
     }
 
-    /// Update the state by a segment of any kind. A segment earlier than its predecessor counts at the predecessor's time,
-    /// and after the clock was set back all segments are shifted by the step: no interval is negative, and the sum of all
-    /// never exceeds the connection's life.
+    /// Update the state by a segment of any kind. A segment earlier than its predecessor counts at the predecessor's
+    /// time, and after the clock was set back all segments are shifted by the step: no interval is negative, and the
+    /// sum of all intervals never exceeds the connection's life.
     #[inline(never)]
     pub(super) fn take(
         &mut self,

@@ -222,7 +222,8 @@ impl Direction {
     #[cold]
     fn time_echo(&mut self, echoed: Echoed, now_ns: i64) -> Option<u64> {
         let una = self.flight.una;
-        // The copy with that timestamp had arrived: the round trip is no longer than this, whichever copy drew the ACK.
+        // The copy with that timestamp had arrived: the round trip is at most this long, whichever copy triggered the
+        // ACK.
         let since_ns = now_ns.saturating_sub(echoed.sent_ns).max(0) as u64;
         let least_ns = self.ledger.min_ns();
         if !echoed.is_certain && least_ns.is_none_or(|least_ns| since_ns >= least_ns) {

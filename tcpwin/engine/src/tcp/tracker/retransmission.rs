@@ -458,7 +458,7 @@ fn judge_resent(
     } else if sent.is_left_out(below.seq) {
         Diagnosis::certain(
             RetransmissionCause::FastOpen,
-            "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
+            "the SYN/ACK did not acknowledge the SYN's data: the server rejected it (RFC 7413 §4.2)",
         )
     } else {
         judge(context)
@@ -534,16 +534,14 @@ fn judge_late(
     let diagnosis = match lateness {
         Lateness::CaptureOrder => Diagnosis::certain(
             RetransmissionCause::CaptureReordered,
-            "the capture's clock says that it came first",
+            "earlier by the capture's clock",
         ),
-        Lateness::Timestamp => Diagnosis::certain(
-            RetransmissionCause::OutOfOrder,
-            "its timestamp is the older one",
-        ),
-        Lateness::Identification => Diagnosis::certain(
-            RetransmissionCause::OutOfOrder,
-            "its IP identification is the earlier one",
-        ),
+        Lateness::Timestamp => {
+            Diagnosis::certain(RetransmissionCause::OutOfOrder, "its timestamp is older")
+        }
+        Lateness::Identification => {
+            Diagnosis::certain(RetransmissionCause::OutOfOrder, "its IP ID is earlier")
+        }
         Lateness::Time => Diagnosis::likely(
             RetransmissionCause::OutOfOrder,
             "it fills a hole sooner than a retransmission could",

@@ -119,7 +119,7 @@ impl BeforeSegment {
             return (StallCause::ZeroWindow, true);
         }
         if has(event::ZERO_WINDOW_PROBE) {
-            // It crossed the update, or the update was lost: the window is open at the capture point.
+            // The probe crossed the window update, or the update was lost: the window is open at the capture point.
             return (StallCause::WindowUpdateLost, true);
         }
         if has(event::LOST_RETRANSMISSION) || (has(event::RTO_RETRANSMISSION) && sent.has_timed_out)

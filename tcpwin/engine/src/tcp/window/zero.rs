@@ -112,7 +112,7 @@ impl ZeroWindow {
         let elapsed_ns = now_ns.saturating_sub(self.last_probe_ns);
         let round_trip_ns = round_trip_ns.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
         let earliest_ns = round_trip_ns.map_or(0, |ns| ns / 10 * 9);
-        // A receiver answers a probe at once; queues may hold the answer up, but not for many round trips.
+        // A receiver answers a probe immediately; queues may delay the answer, but not for many round trips.
         let latest_ns =
             round_trip_ns.map_or(i64::MAX, |ns| ns.saturating_mul(2).saturating_add(SOON_NS));
         self.is_probe_unanswered && (earliest_ns..=latest_ns).contains(&elapsed_ns)
