@@ -151,7 +151,7 @@ def judge(
 def verdict_columns(
     result: Result, start: int, stop: int, is_capture_lossy: bool
 ) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
-    """Judge connections by their packets alone: columns of codes and numbers, and the statements that `place` indexes."""
+    """Judge connections by their packets alone: columns of codes and numbers, and the statements `place` refers to."""
 
 def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
     """Return the connections that lost the most time, and all with a problem: lost time, payload and number."""
