@@ -6,7 +6,7 @@ use std::ops::Add;
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Signed distance from `self` to `other`: positive when `other` comes later.
+    /// Return the signed distance from `self` to `other`: positive when `other` comes later.
     #[inline]
     pub fn to(self, other: Seq) -> i32 {
         other.0.wrapping_sub(self.0) as i32

@@ -59,7 +59,7 @@ impl BlockKind {
         }
     }
 
-    /// Length of the type's fixed fields, including block header and trailing length.
+    /// Return the length of the type's fixed fields, including block header and trailing length.
     fn min_len(self) -> usize {
         match self {
             Self::SectionHeader => 28,

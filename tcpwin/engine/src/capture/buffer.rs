@@ -63,7 +63,7 @@ impl ByteBuffer {
         self.data.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Index of the window's first byte, as used by a [`Record`].
+    /// Return the index of the window's first byte, as used by a [`Record`].
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.start
@@ -80,12 +80,12 @@ impl ByteBuffer {
         self.start = (self.start + len).min(self.end);
     }
 
-    /// Offset of the window's first byte in the uncompressed stream.
+    /// Return the offset of the window's first byte in the uncompressed stream.
     pub fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// Offset in the uncompressed stream of a buffer index, such as a [`Record`]'s.
+    /// Return the offset in the uncompressed stream of a buffer index, such as a [`Record`]'s.
     #[inline(always)]
     pub fn offset_of(&self, index: usize) -> u64 {
         self.base + index as u64
@@ -103,7 +103,7 @@ impl ByteBuffer {
         false
     }
 
-    /// Uncompressed bytes read so far.
+    /// Return the number of uncompressed bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.base + self.end as u64
     }

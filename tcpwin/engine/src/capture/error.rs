@@ -64,7 +64,7 @@ pub enum WarningKind {
 }
 
 impl WarningKind {
-    /// A stable identifier for columns and JSON.
+    /// Return a stable identifier for columns and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",

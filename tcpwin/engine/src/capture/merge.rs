@@ -168,7 +168,7 @@ impl MergedReader {
         }
     }
 
-    /// Bytes read from the files themselves, comparable to the sum of their sizes.
+    /// Return the number of bytes read from the files themselves, comparable to the sum of their sizes.
     pub fn bytes_read(&self) -> u64 {
         match &self.inputs {
             Inputs::Single(reader) => reader.bytes_read(),
@@ -184,7 +184,7 @@ impl MergedReader {
         }
     }
 
-    /// Time of the latest packet so far, selected or not.
+    /// Return the time of the latest packet so far, selected or not.
     pub fn last_time_ns(&self) -> Option<i64> {
         self.facts()
             .iter()

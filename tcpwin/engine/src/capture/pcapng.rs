@@ -77,7 +77,7 @@ impl Pcapng {
         Ok(parser)
     }
 
-    /// Byte order of the current section.
+    /// Return the byte order of the current section.
     pub fn endian(&self) -> Endian {
         self.endian
     }

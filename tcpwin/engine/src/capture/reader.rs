@@ -404,7 +404,7 @@ impl CaptureReader {
         self.facts.bytes_on_disk = self.bytes_read();
     }
 
-    /// Bytes read from the file itself, comparable to its size.
+    /// Return the number of bytes read from the file itself, comparable to its size.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_on_disk.load(Ordering::Relaxed)
     }
@@ -422,7 +422,7 @@ impl CaptureReader {
         self.frame
     }
 
-    /// Time of the latest packet that had one; before the first packet, the minimum value.
+    /// Return the time of the latest packet that had one; before the first packet, the minimum value.
     pub(super) fn time_ns(&self) -> i64 {
         self.time_ns
     }

@@ -64,7 +64,7 @@ struct Source {
 }
 
 impl<W: Write> Rewriter<W> {
-    /// `sources` is the number of captures; `comment` applies to the whole new file.
+    /// Create a writer. `sources` is the number of captures; `comment` applies to the whole new file.
     pub fn new(out: W, sources: usize, extent: Extent, application: &str, comment: &str) -> Self {
         Self {
             out,

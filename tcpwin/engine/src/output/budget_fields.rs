@@ -135,7 +135,8 @@ impl DirectionView<'_> {
         spent
     }
 
-    /// Time at which a sender of few segments was done: everything was acknowledged, or the connection was reset.
+    /// Return the time at which a sender of few segments was done: everything was acknowledged, or the connection was
+    /// reset.
     pub(super) fn closed_since_ns(&self) -> Option<i64> {
         let data = self.data();
         let is_done = data.has_fin() && !data.flight.is_outstanding();
@@ -146,7 +147,7 @@ impl DirectionView<'_> {
             .min()
     }
 
-    /// The stall at the end of the capture or at a reset.
+    /// Return the stall at the end of the capture or at a reset.
     pub fn end_stall(&self) -> Option<EndStall> {
         self.cold_state()?.end_stall()
     }
@@ -158,7 +159,7 @@ impl DirectionView<'_> {
             .map_or(0, |stall| stall.duration_ns())
     }
 
-    /// Time in which the window was closed, the sender had data to send and its peer was alive.
+    /// Return the time in which the window was closed, the sender had data to send and its peer was alive.
     fn waiting_ns(&self) -> i64 {
         let is_closed = self
             .episodes()
@@ -259,7 +260,7 @@ impl DirectionView<'_> {
             && self.unanswered_ns() == 0
     }
 
-    /// Time from the first SYN to the ACK that completed the handshake; `total_ns` if none did.
+    /// Return the time from the first SYN to the ACK that completed the handshake; `total_ns` if none did.
     pub(super) fn handshake_ns(&self, total_ns: i64) -> i64 {
         let connection = self.connection;
         let since_start = |ns: i64| ns.saturating_sub(connection.start_ns).max(0);

@@ -184,7 +184,7 @@ impl BudgetTrack {
         }
     }
 
-    /// While fewer than two segments are in flight, the log is empty and only counts exist.
+    /// Update by the direction's counts: the log is empty while fewer than two segments are in flight.
     fn take_early(&mut self, now_ns: i64, direction: &Direction) {
         self.timeline.push(IDLE, now_ns);
         let cold_state = direction.cold_state.as_deref();

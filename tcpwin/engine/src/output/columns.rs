@@ -50,7 +50,7 @@ pub struct RowColumns {
 }
 
 impl RowColumns {
-    /// `only` restricts the rows to one connection.
+    /// Create empty columns. `only` restricts the rows to one connection.
     pub fn of(only: Option<u32>) -> Self {
         RowColumns {
             only,
@@ -119,8 +119,8 @@ impl ViewRows {
         }
     }
 
-    /// `sent` and `acked` map a sequence number of the sender, and one of the other side, to the axis of their
-    /// direction.
+    /// Append a row. `sent` and `acked` map the sequence numbers of the sender and of the other side to the axes of
+    /// their directions.
     pub fn push(
         &mut self,
         segment: &Segment,

@@ -25,7 +25,7 @@ struct EventField {
     is_evidence: bool,
 }
 
-/// In output order.
+/// Return the fields in output order.
 fn event_fields() -> impl Iterator<Item = EventField> {
     let number = Values::Int(Some(0), Some(u32::MAX));
     let on_the_wire = "The segment's, as on the wire.";

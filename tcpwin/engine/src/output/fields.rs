@@ -68,7 +68,7 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// A SYN's window is never scaled.
+    /// Return the first window; it is known without the scale if it came in a SYN, whose window is never scaled.
     fn initial_window(&self) -> Value {
         if self.data().window.is_known && (self.is_certain() || self.answers().has_syn) {
             Value::Int(i64::from(self.data().window.initial_bytes))
@@ -99,7 +99,7 @@ impl<'a> DirectionView<'a> {
         self.cold_state()?.zero.as_deref()
     }
 
-    /// Time in which the window was closed while the sender had data to send.
+    /// Return the time in which the window was closed while the sender had data to send.
     pub(super) fn closed_ns(&self) -> i64 {
         self.zero().map_or(0, |zero| zero.waiting_ns)
     }
@@ -118,13 +118,13 @@ impl<'a> DirectionView<'a> {
             .map_or(0, |cold_state| cold_state.resent_bytes)
     }
 
-    /// Payload sent, each byte counted once.
+    /// Return the payload sent, each byte counted once.
     pub(super) fn unique_bytes(&self) -> u64 {
         let sent_bytes = self.data().payload_bytes;
         sent_bytes.saturating_sub(self.resent_bytes())
     }
 
-    /// Payload delivered: acknowledged bytes count even if they are missing from the capture.
+    /// Return the payload delivered: acknowledged bytes count even if they are missing from the capture.
     pub fn carried_bytes(&self) -> u64 {
         self.unique_bytes().max(self.data().acked_payload_bytes())
     }
@@ -151,7 +151,7 @@ impl<'a> DirectionView<'a> {
             .max(0)
     }
 
-    /// Total adjustment of the capture's clock during the connection.
+    /// Return the total adjustment of the capture's clock during the connection.
     pub(super) fn clock_step_ns(&self) -> i64 {
         self.cold_state()
             .map_or(0, |cold_state| cold_state.clock_step_ns)
@@ -191,7 +191,7 @@ impl<'a> DirectionView<'a> {
         per_round_trip >= WINDOW_FILLED * mean(window.integral, window.known_ns, window.bytes)
     }
 
-    /// Time that the receive window cost the sender.
+    /// Return the time that the receive window cost the sender.
     pub fn window_cost_ns(&self) -> i64 {
         let closed_ns = self.zero().map_or(0, |zero| zero.waiting_ns);
         let connection = self.connection;
@@ -549,7 +549,8 @@ fn multipath_options(direction: &Direction) -> Value {
     Value::Text(names.join("|").into())
 }
 
-/// If the peer or the path does not support it, a SYN with the option is answered without it (RFC 8684 §3.7).
+/// Return whether both sides use Multipath TCP. If the peer or the path does not support it, the SYN/ACK lacks the
+/// option (RFC 8684 §3.7).
 fn is_multipath(connection: &Connection) -> bool {
     const OPENING: u16 = 0b011;
     const DSS: u16 = 0b100;

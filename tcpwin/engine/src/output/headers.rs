@@ -87,7 +87,7 @@ pub(super) fn header_len(packet: &Packet<'_>) -> usize {
     high
 }
 
-/// Header length of an ordinary TCP segment in IPv4 in Ethernet; `None` for other packets.
+/// Return the header length of an ordinary TCP segment in IPv4 in Ethernet; `None` for other packets.
 #[inline]
 fn plain_header_len(packet: &Packet<'_>) -> Option<usize> {
     let captured = packet.captured;

@@ -26,7 +26,7 @@ impl Histogram {
         }
     }
 
-    /// Largest error of a percentile, in the quantity's unit; 0 while exact.
+    /// Return the largest error of a percentile, in the quantity's unit; 0 while exact.
     pub fn step(&self) -> u32 {
         (1u32 << self.shift.min(31)) - 1
     }

@@ -67,14 +67,14 @@ impl Lane {
         }
     }
 
-    /// Space for the next batch.
+    /// Return the buffer for the next batch.
     #[inline]
     pub fn next_batch(&mut self) -> &mut [Segment] {
         let first = self.count_taken % RING;
         self.ring.get_mut(first..first + BATCH).unwrap_or_default()
     }
 
-    /// The filled part of the next batch.
+    /// Return the filled part of the next batch.
     #[inline]
     pub fn filled(&self, count: usize) -> &[Segment] {
         let first = self.count_taken % RING;
@@ -191,7 +191,7 @@ fn slot_or_now(tracker: &Tracker, moves: u32, slot: Slot, tag: u32) -> Slot {
     }
 }
 
-/// A value that is equal for segments that may be duplicates of each other.
+/// Return a value that is equal for segments that may be duplicates of each other.
 #[inline(always)]
 fn mark(segment: &Segment, tag: u32) -> u32 {
     tag ^ segment.seq.wrapping_add(segment.ip_id)

@@ -14,7 +14,8 @@ impl DirectionView<'_> {
         Value::Int(self.episode().map_or(0, get))
     }
 
-    /// Time in recovery. The last ACK of a recovery takes effect at the sender one shift later than it was captured.
+    /// Return the time in recovery. The last ACK of a recovery takes effect at the sender one shift later than it was
+    /// captured.
     pub(super) fn recovery_ns(&self) -> i64 {
         let shift_ns = self.shift_ns().unwrap_or(0);
         let connection = self.connection;

@@ -79,7 +79,7 @@ struct Written {
 }
 
 impl<W: Write> RowWriter<W> {
-    /// `only` restricts the table to one connection.
+    /// Write the column names for CSV. `only` restricts the table to one connection.
     pub fn new(
         mut out: W,
         format: Format,

@@ -34,12 +34,12 @@ impl Segmenter {
         self.parser.counters()
     }
 
-    /// Packets that were not selected.
+    /// Return the number of packets that were not selected.
     pub fn left_out(&self) -> u64 {
         self.selection.as_deref().map_or(0, Selection::left_out)
     }
 
-    /// Time of the last selected packet.
+    /// Return the time of the last selected packet.
     pub fn last_time_ns(&self, input: &MergedReader) -> Option<i64> {
         let last_ns = input.last_time_ns();
         match self.selection.as_deref() {

@@ -135,7 +135,7 @@ impl Condition {
         }
     }
 
-    /// The data that the field needs; [`Within::Record`] if a direction without it may match.
+    /// Return the data that the field needs; [`Within::Record`] if a direction without it may match.
     fn within(&self) -> Within {
         match self.subject {
             Subject::Direction(field) if !self.holds_of(Value::Int(0)) => field.within,
@@ -328,7 +328,7 @@ fn strictest_first(queries: &mut [Query], connections: &Arena) {
     }
 }
 
-/// The distinct first conditions of the queries, and the index of each query's.
+/// Return the distinct first conditions of the queries, and the index of each query's.
 fn gates(queries: &[Query]) -> (Vec<Option<&Condition>>, Vec<usize>) {
     let mut gates: Vec<Option<&Condition>> = Vec::new();
     let gate_of = queries.iter().map(|query| {

@@ -32,7 +32,7 @@ impl Span {
         (self.start_ns..=self.end_ns).contains(&time_ns)
     }
 
-    /// Length of the overlap with the time from `from_ns` to `to_ns`.
+    /// Return the length of the overlap with the time from `from_ns` to `to_ns`.
     pub fn overlap_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
         let (from_ns, to_ns) = (from_ns.max(self.start_ns), to_ns.min(self.end_ns));
         to_ns.saturating_sub(from_ns).max(0)

@@ -170,7 +170,7 @@ impl Texts {
     /// The code for a missing text.
     pub const NONE: u32 = u32::MAX;
 
-    /// The values that the codes refer to: texts and addresses.
+    /// Return the values that the codes refer to: texts and addresses.
     pub fn distinct(&self) -> &[Value] {
         &self.distinct
     }

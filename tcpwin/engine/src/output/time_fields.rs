@@ -30,7 +30,8 @@ impl DirectionView<'_> {
         self.data().pace()?.view.as_deref()
     }
 
-    /// None if it was not known before most of the data had been sent, or if an invalid number went into it.
+    /// Return the mean flight as seen by the sender; none if unknown until most of the data had been sent, or if it is
+    /// invalid.
     fn sender_flight_mean(&self) -> Value {
         let most = self.flight_seen();
         let view = self
@@ -51,12 +52,12 @@ impl DirectionView<'_> {
         known.map_or(Value::None, |path| Value::Real(path.bytes_per_s * 8.0))
     }
 
-    /// Mean and maximum.
+    /// Return the mean and the maximum queueing delay.
     fn queue_ns(&self) -> Option<(i64, i64)> {
         self.data().pace()?.path.as_deref()?.queue_ns
     }
 
-    /// The sender's reactions to loss and congestion marks.
+    /// Return the sender's reactions to loss and congestion marks.
     fn response(&self) -> Option<&Response> {
         self.data().pace()?.path.as_deref()?.response()
     }
@@ -78,7 +79,8 @@ impl DirectionView<'_> {
         Value::Int(ledger.rto_ns(self.shift_ns().unwrap_or(0)))
     }
 
-    /// From the first byte sent to the last byte arrived: the spread of the segments plus half a round trip.
+    /// Return a percentile of the time from sending the first byte to the arrival of the last: the spread of the
+    /// segments plus half a round trip.
     fn message_delay(&self, share: f64) -> Value {
         let data = self.data();
         let Some(path_ns) = path_rtt_ns(self.connection) else {

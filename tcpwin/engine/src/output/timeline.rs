@@ -210,7 +210,7 @@ impl Timeline {
         added
     }
 
-    /// Sums over the whole timeline.
+    /// Return the sums over the whole timeline.
     pub fn totals_ns(&self) -> [i64; KINDS] {
         let mut totals = [0i64; KINDS];
         for slot in &self.slots {

@@ -59,7 +59,7 @@ pub struct Track {
 }
 
 impl Track {
-    /// For a connection that starts at `start_ns`, with at most `limit` buckets per series.
+    /// Create the track of a connection that starts at `start_ns`, with at most `limit` buckets per series.
     pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
         Track {
             series: SERIES
@@ -84,8 +84,8 @@ impl Track {
         }
     }
 
-    /// Position of a sequence number on the direction's axis: bytes since the connection's start, counting the SYN as
-    /// one.
+    /// Return the position of a sequence number on the direction's axis: bytes since the connection's start, counting
+    /// the SYN as one.
     pub fn place(&self, seq: u32) -> Option<i64> {
         let at = self.at?;
         Some(self.extended + i64::from(at.to(Seq(seq))))

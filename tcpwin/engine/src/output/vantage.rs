@@ -2,8 +2,8 @@
 
 use crate::tcp::connection::state::Connection;
 
-/// Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each the
-/// minimum time from data to its ACK or from a timestamp to its echo.
+/// Return the minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture
+/// point, each the minimum time from data to its ACK or from a timestamp to its echo.
 pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
     let leg_rtts = [0, 1].map(|side: usize| connection.directions[side].rtt_to_receiver_ns());
     let sum = match leg_rtts {
@@ -16,7 +16,7 @@ pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
     }
 }
 
-/// One leg of the handshake's round trip, if its segments were not retransmitted.
+/// Return one leg of the handshake's round trip, if its segments were not retransmitted.
 pub(super) fn handshake_half_ns(
     connection: &Connection,
     from_ns: Option<i64>,

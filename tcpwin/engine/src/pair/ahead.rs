@@ -38,7 +38,7 @@ pub struct Ahead {
     indexed: u64,
 }
 
-/// Key that both sightings of a packet share if nothing is rewritten.
+/// Return the key that both sightings of a packet share if nothing is rewritten.
 pub fn search_key(seed: &Seed, packet: &Sighting) -> u64 {
     let numbers = words(packet.seq, packet.ack);
     seed.hash(numbers, words(packet.tsval, packet.ip_id), 5)

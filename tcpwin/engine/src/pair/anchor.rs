@@ -97,8 +97,8 @@ impl Sample {
     }
 }
 
-/// B's clock minus A's, to within the path delay; `None` if the captures have no packet in common. `report` is called
-/// periodically with the bytes read so far; returning false ends the read.
+/// Return B's clock minus A's, to within the path delay; `None` if the captures have no packet in common. `report` is
+/// called periodically with the bytes read so far; returning false ends the read.
 pub fn first_offset(inputs: [MergedReader; 2], mut report: impl FnMut(u64) -> bool) -> Option<i64> {
     let seed = Seed::random();
     let [mut a, mut b] = inputs.map(Scan::new);

@@ -327,7 +327,7 @@ impl Hulls {
         is_steadier(&self.all_upper, 1.0) && is_steadier(&self.all_lower, -1.0)
     }
 
-    /// Time from the first bound to the last.
+    /// Return the time from the first bound to the last.
     fn span(&self) -> f64 {
         let all = || self.all_upper.iter().chain(&self.all_lower);
         let last = all().map(|point| point.0).fold(0.0, f64::max);

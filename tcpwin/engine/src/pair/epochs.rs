@@ -168,7 +168,7 @@ impl Epochs {
 }
 
 impl Setting {
-    /// Time since the setting, by the clock that was not set.
+    /// Return the time since the setting, by the clock that was not set.
     fn elapsed_ns(&self, point: Point) -> i64 {
         let by_a_ns = point.0.wrapping_sub(self.first.0);
         let by_b_ns = by_a_ns.saturating_add(point.1.saturating_sub(self.first.1));

@@ -102,8 +102,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// A packet arrived: mark earlier packets that have not arrived as overtaken. `until`: its entry while it waits, or
-    /// [`NONE`].
+    /// Mark packets as overtaken that left before an arriving packet and have not arrived. `until`: the arriving
+    /// packet's entry while it waits, or [`NONE`].
     #[inline]
     pub fn overtake(&mut self, number: u32, until: u32) {
         let first = self.direction(number).fresh;
@@ -348,7 +348,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Payload not shown by the other capture.
+    /// Return the payload not shown by the other capture.
     fn open_bytes(&self, at: u32) -> u32 {
         self.open_parts(at)
             .map_or(self.pending.get(at).packet.payload_len, Parts::open_bytes)
@@ -365,7 +365,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// The parts of an offloaded frame not shown by the other capture.
+    /// Return the parts of an offloaded frame not shown by the other capture.
     pub fn open_parts(&self, at: u32) -> Option<&Parts> {
         let entry = self.pending.get(at);
         let parts = &self.direction(entry.direction).parts[entry.side.index()];
@@ -429,7 +429,8 @@ impl<R: Rows> Pairer<'_, R> {
         latest_ns.saturating_add(margin_ns) > far.now_ns
     }
 
-    /// `is_whole`: no part of it was seen at the near point.
+    /// Determine the fate of a packet that only the far capture has. `is_whole`: no part of it was seen at the near
+    /// point.
     fn fate_of_alone(&self, number: u32, packet: &Sighting, is_whole: bool) -> Fate {
         let path = self.direction(number);
         let key = path.arrival_key(&self.seed, number, packet);
@@ -525,7 +526,8 @@ impl<R: Rows> Pairer<'_, R> {
     }
 }
 
-/// RFC 2883 §4: the first block is a duplicate if it lies below the acknowledgment or within the second block.
+/// Return whether a block is a DSACK: the first block, if it lies below the acknowledgment or within the second block
+/// (RFC 2883 §4).
 fn is_dsack(index: usize, block: (Seq, Seq), second: Option<(u32, u32)>, acked: Seq) -> bool {
     let is_within =
         |(left, right): (u32, u32)| !block.0.is_before(Seq(left)) && !block.1.is_after(Seq(right));

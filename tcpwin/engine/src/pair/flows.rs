@@ -121,7 +121,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Both captures' tables must share a seed.
+    /// Create an empty table. The tables of both captures must share a seed.
     pub fn new(seed: Seed) -> Self {
         Self {
             flows: Vec::new(),

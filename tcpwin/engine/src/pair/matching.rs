@@ -197,7 +197,7 @@ impl<R: Rows> Pairer<'_, R> {
         best.map(|(at, _)| at)
     }
 
-    /// Far time minus near time of the newest packet or, before there is one, the clock offset.
+    /// Return the far time minus the near time of the newest packet or, before there is one, the clock offset.
     fn usual_apart_ns(&self, number: u32) -> i64 {
         let path = self.direction(number);
         match path.near {

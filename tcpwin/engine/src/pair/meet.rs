@@ -77,7 +77,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.take(number * 2 + u32::from(direction), side, packet);
     }
 
-    /// Key to search for in the sender's capture if it has not shown this arriving packet.
+    /// Return the key to search for in the sender's capture if it has not shown this arriving packet.
     #[inline]
     pub fn unseen_key(&mut self, side: Side, segment: &Segment) -> Option<u64> {
         let (number, direction) = self.flows[side.index()].known(segment)?;

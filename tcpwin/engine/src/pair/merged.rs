@@ -199,7 +199,7 @@ impl Points {
         }
     }
 
-    /// Key shared by both copies of a packet; `None` if it cannot be distinguished from others.
+    /// Return the key shared by both copies of a packet; `None` if it cannot be distinguished from others.
     fn key(&self, segment: &Segment) -> Option<u64> {
         let packet = Sighting::of(segment);
         if packet.id().is_none() && !packet.has_timestamps {

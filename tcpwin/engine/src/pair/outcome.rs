@@ -129,7 +129,7 @@ impl Lane {
         all - self.doubtful()
     }
 
-    /// Packets that were lost, or missed by the far capture.
+    /// Return the number of packets that were lost, or missed by the far capture.
     pub fn doubtful(&self) -> u64 {
         let claimed = if self.is_hole_proof() {
             0
@@ -275,7 +275,8 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
     }
 }
 
-/// A packet that a capture missed may happen to be the retransmission of one lost elsewhere, but not in most cases.
+/// Return the nearer point if the other one was assumed wrongly: most packets seen only at the far point were
+/// retransmitted, which is not the case for packets that a capture missed.
 fn turned(pair: &Pair) -> Option<Side> {
     let sum = |of: fn(&PathDirection) -> u64| pair.directions.iter().map(of).sum::<u64>();
     let (alone, resent) = (

@@ -78,7 +78,7 @@ impl Sighting {
         }
     }
 
-    /// Length in sequence space: payload, SYN and FIN (RFC 9293 §3.3.1).
+    /// Return the length in sequence space: payload, SYN and FIN (RFC 9293 §3.3.1).
     #[inline]
     pub fn sequence_len(&self) -> u32 {
         self.payload_len + u32::from(self.has(SYN)) + u32::from(self.has(FIN))
@@ -99,7 +99,7 @@ impl Sighting {
         self.flags & flag != 0
     }
 
-    /// The IP ID if it distinguishes packets: Linux sends 0 in packets that belong to no socket.
+    /// Return the IP ID if it distinguishes packets: Linux sends 0 in packets that belong to no socket.
     #[inline]
     pub fn id(&self) -> Option<u32> {
         (self.ip_id != 0 && self.ip_id != NO_IP_ID).then_some(self.ip_id)
@@ -140,7 +140,7 @@ impl Sighting {
         self.options.as_deref().map_or(&[], Options::sack_blocks)
     }
 
-    /// The flag bits that no router has a reason to change.
+    /// Return the flag bits that no router has a reason to change.
     #[inline]
     pub fn kind(&self) -> u16 {
         self.flags & (SYN | FIN | RST | ACK)

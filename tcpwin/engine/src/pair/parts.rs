@@ -32,8 +32,8 @@ impl<R: Rows> Pairer<'_, R> {
         Some((known.is_some() || open != before).then_some(open))
     }
 
-    /// A frame waiting at the other point starts with this packet but has a different length, and neither exceeds a
-    /// segment: then any waiting frame may contain several segments.
+    /// Detect frames of several short segments: a frame waiting at the other point starts with this packet but has a
+    /// different length, and neither exceeds a segment.
     fn find_mixed(&mut self, number: u32, side: Side, packet: &Sighting) {
         let full = self.direction(number).full_segment();
         if self.direction(number).is_mixed || packet.payload_len > full {

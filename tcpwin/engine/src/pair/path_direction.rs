@@ -101,7 +101,7 @@ impl IdCount {
         Some(self.counted + i64::from(ahead))
     }
 
-    /// Such a packet was found in the other capture.
+    /// Record that the packet at this position was found in the other capture.
     pub fn fill(&mut self, place: i64) {
         self.filled += i64::from((0..self.counted).contains(&place));
     }
@@ -341,7 +341,8 @@ impl PathDirection {
         self.least_apart_ns = self.least_apart_ns.min(apart_ns);
     }
 
-    /// Far minus near time after which a packet is overdue, allowing for reordering on the path and in files.
+    /// Return the difference of far and near time after which a packet is overdue, allowing for reordering on the path
+    /// and in files.
     pub fn patience_ns(&self) -> i64 {
         if self.most_apart_ns == i64::MIN {
             return i64::MAX;
@@ -350,13 +351,13 @@ impl PathDirection {
         self.most_apart_ns.saturating_add(range_ns / 4 + SLACK_NS)
     }
 
-    /// Key shared by both sightings of a packet, including the direction and the capture where it waits.
+    /// Return the key shared by both sightings of a packet, including the direction and the capture where it waits.
     #[inline]
     pub fn key(&self, seed: &Seed, direction: u32, side: Side, packet: &Sighting) -> u64 {
         self.key_at(seed, direction, side, packet, packet.seq, packet.ip_id)
     }
 
-    /// Key shared by a second sighting at the far point and the first.
+    /// Return the key shared by a second sighting at the far point and the first.
     #[inline]
     pub fn arrival_key(&self, seed: &Seed, direction: u32, packet: &Sighting) -> u64 {
         let key = self.key(seed, direction, self.far(), packet);
@@ -481,7 +482,8 @@ impl PathDirection {
         }
     }
 
-    /// A host rarely sends longer segments than it accepts, and never longer ones than the other end accepts.
+    /// Return the smaller known MSS: a host never sends longer segments than the other end accepts, and rarely longer
+    /// ones than it accepts itself.
     fn least_mss(&self) -> u32 {
         let known = self.mss.iter().copied().filter(|mss| *mss != 0);
         known.min().unwrap_or(0)
@@ -521,7 +523,7 @@ impl PathDirection {
         }
     }
 
-    /// Payload of a full segment, as far as it is known.
+    /// Return the payload of a full segment, as far as known.
     #[inline]
     pub fn full_segment(&self) -> u32 {
         match self.segment_len {

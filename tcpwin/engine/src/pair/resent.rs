@@ -120,7 +120,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// A packet was given up: update its retransmissions.
+    /// Update the retransmissions of a packet that was given up.
     pub fn note_given_up(&mut self, handle: (u32, u32), fate: Fate) {
         let frame = self.pending.get(handle.0).packet.frame;
         // Copies are newer than the packet.
@@ -257,7 +257,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// An ACK leaves the receiver. RFC 2883: a DSACK for a retransmission shows that it was needless.
+    /// Process an ACK that leaves the receiver: a DSACK for a retransmission shows that it was needless (RFC 2883).
     #[cold]
     pub fn note_ack_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
         let open = std::mem::take(&mut self.direction_mut(number).open_resent);
@@ -280,7 +280,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// No more ACKs will arrive.
+    /// Count all open retransmissions, because no more ACKs will arrive.
     pub fn close_all_resent(&mut self, number: u32) {
         for each in std::mem::take(&mut self.direction_mut(number).open_resent) {
             self.close_resent(number, each);

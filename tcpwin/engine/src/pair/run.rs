@@ -81,7 +81,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Capture B's numbers minus capture A's for a direction's packets: sequence and acknowledgment.
+    /// Return capture B's numbers minus capture A's for a direction's packets: sequence and acknowledgment.
     #[inline]
     pub fn shifts(&self, direction: u8) -> (u32, u32) {
         let own = usize::from(direction);
@@ -141,7 +141,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// B's clock minus A's, approximately.
+    /// Return B's clock minus A's, approximately.
     pub fn offset_ns(&self) -> i64 {
         match self.apart_ns {
             [Some(there), Some(back)] => there / 2 + back / 2,
@@ -192,7 +192,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// Both captures are at their end.
+    /// Finish after the end of both captures.
     pub fn finish(&mut self) {
         for side in Side::BOTH {
             self.progress[side.index()].is_over = true;

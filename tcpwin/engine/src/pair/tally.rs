@@ -148,7 +148,8 @@ impl Delays {
         });
     }
 
-    /// A packet of the other direction left the far point: earlier arrivals preceded any clock setting.
+    /// Add the packets that arrived before a packet of the other direction left the far point: they preceded any clock
+    /// setting.
     #[inline]
     pub fn confirm(&mut self, left_ns: i64) {
         while self
@@ -160,7 +161,8 @@ impl Delays {
         }
     }
 
-    /// A clock was set. `is_after` decides for each waiting packet, by its difference, whether it arrived afterwards.
+    /// Start an epoch after a clock was set. `is_after` decides by the difference of a waiting packet whether it
+    /// arrived afterwards.
     pub fn set(&mut self, epoch: u32, is_after: impl Fn(i64) -> bool) {
         for pending in &mut self.pending {
             if is_after(pending.apart_ns) {

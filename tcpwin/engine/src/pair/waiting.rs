@@ -193,7 +193,7 @@ impl PendingSlots {
         self.sides[side.index()].first
     }
 
-    /// Peak number of waiting packets.
+    /// Return the peak number of waiting packets.
     pub fn most(&self) -> usize {
         self.most
     }

@@ -57,7 +57,7 @@ impl Details {
         self.by_id.keys().copied().collect()
     }
 
-    /// A series as arrays (bucket times, minima, maxima, last values, sums) and the bucket width.
+    /// Return a series as arrays (bucket times, minima, maxima, last values, sums) and the bucket width.
     #[allow(clippy::type_complexity)]
     fn series<'py>(
         &self,
@@ -89,12 +89,13 @@ impl Details {
         Ok((columns, series.width_ns))
     }
 
-    /// Position of a sequence number on the axis of the series `sequence`, if it is within 2 GiB of the axis's end.
+    /// Return the position of a sequence number on the axis of the series `sequence`, if it is within 2 GiB of the
+    /// axis's end.
     fn place(&self, id: u32, from_initiator: bool, seq: u32) -> PyResult<Option<i64>> {
         Ok(self.track(id, from_initiator)?.place(seq))
     }
 
-    /// Time-weighted percentiles of `receive_window`, `flight` or `pipe`, and their resolution in bytes.
+    /// Return the time-weighted percentiles of `receive_window`, `flight` or `pipe`, and their resolution in bytes.
     fn percentiles(
         &self,
         id: u32,
@@ -112,7 +113,7 @@ impl Details {
         Ok((histogram.percentiles(&shares), histogram.step()))
     }
 
-    /// Percentiles of the ACKs' round-trip times, in nanoseconds.
+    /// Return the percentiles of the ACKs' round-trip times, in nanoseconds.
     fn round_trips(
         &self,
         id: u32,
@@ -124,7 +125,7 @@ impl Details {
         Ok(shares.iter().map(percentile).collect())
     }
 
-    /// The budget over time: start and end of each interval, and the time spent on each item within it.
+    /// Return the budget over time: start and end of each interval, and the time spent on each item within it.
     #[allow(clippy::type_complexity)]
     fn budget<'py>(
         &self,
@@ -150,7 +151,7 @@ impl Details {
         ))
     }
 
-    /// Events as the values of `EVENT_FIELDS`, and the number of events that were not recorded.
+    /// Return the events as the values of `EVENT_FIELDS`, and the number of events that were not recorded.
     fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64)> {
         let detail = self.get(id)?;
         let mut names = NameTuples::default();
@@ -162,12 +163,12 @@ impl Details {
         Ok((events?, detail.events_omitted))
     }
 
-    /// The same events as columns.
+    /// Return the same events as columns.
     fn event_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<EventColumns<'py>> {
         Ok(event_columns(py, &self.get(id)?.events))
     }
 
-    /// The events at these positions, as the values of `EVENT_FIELDS`.
+    /// Return the events at these positions, as the values of `EVENT_FIELDS`.
     fn events_at<'py>(
         &self,
         py: Python<'py>,
@@ -181,7 +182,7 @@ impl Details {
             .collect()
     }
 
-    /// Stalls as dictionaries.
+    /// Return the stalls as dictionaries.
     fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let detail = self.get(id)?;
         let stalls = detail.stalls.iter();
@@ -192,12 +193,12 @@ impl Details {
             .collect()
     }
 
-    /// The same stalls as columns.
+    /// Return the same stalls as columns.
     fn stall_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<StallColumns<'py>> {
         Ok(stall_columns(py, &self.get(id)?.stalls))
     }
 
-    /// The stalls at these positions, as dictionaries.
+    /// Return the stalls at these positions, as dictionaries.
     fn stalls_at<'py>(
         &self,
         py: Python<'py>,
@@ -226,7 +227,7 @@ impl Details {
         Ok(zero_window_columns(py, episodes))
     }
 
-    /// The zero-window episodes at these positions, as dictionaries.
+    /// Return the zero-window episodes at these positions, as dictionaries.
     fn zero_windows_at<'py>(
         &self,
         py: Python<'py>,
@@ -241,7 +242,8 @@ impl Details {
             .collect()
     }
 
-    /// Rows as columns, with their positions on the axes of the series; None if there were more than requested.
+    /// Return the rows as columns, with their positions on the axes of the series; None if there were more than
+    /// requested.
     fn rows<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some((rows, places)) = self.get(id)?.rows.get() else {
             return Ok(None);

@@ -23,7 +23,7 @@ pub struct Place {
 
 #[pymethods]
 impl Place {
-    /// Raises IndexError if the result does not contain the connection.
+    /// Create the identity of a direction; raises IndexError if the result does not contain the connection.
     #[new]
     fn new(result: Py<Result>, id: u32, from_initiator: bool) -> PyResult<Self> {
         result.get().get(id)?;

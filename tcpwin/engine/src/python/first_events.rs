@@ -112,7 +112,7 @@ impl FirstEvents {
         self.places.len()
     }
 
-    /// The values of `EVENT_FIELDS` of one event.
+    /// Return the values of `EVENT_FIELDS` of one event.
     fn values<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyTuple>> {
         let place = self.places.get(index);
         let entry = place
@@ -130,7 +130,7 @@ impl FirstEvents {
             .count()
     }
 
-    /// Frames of the first `count` events, each preceded by its original's.
+    /// Return the frames of the first `count` events, each preceded by its original's.
     fn pairs(&self, count: usize) -> Vec<u64> {
         let mut frames = Vec::with_capacity(2 * count);
         for entry in self.matching().take(count) {
@@ -140,7 +140,7 @@ impl FirstEvents {
         frames
     }
 
-    /// Times of the first and the last event.
+    /// Return the times of the first and the last event.
     fn span_ns(&self) -> Option<(i64, i64)> {
         let mut matching = self.matching();
         let first = matching.next()?;

@@ -13,7 +13,7 @@ use crate::wire::IcmpError;
 type Endpoint = ([u8; 16], u16);
 type Pair = (Endpoint, Endpoint);
 
-/// The ICMP errors about segments, in order, each with the newest connection that it may quote, or None.
+/// Return the ICMP errors about segments, in order, each with the newest connection that it may quote, or None.
 #[pyfunction]
 pub fn icmp_errors<'py>(
     py: Python<'py>,

@@ -30,7 +30,7 @@ pub fn fate_names() -> Vec<&'static str> {
     Fate::ALL.map(Fate::name).to_vec()
 }
 
-/// B's clock minus A's in nanoseconds, to within the path delay; None if the captures have no packet in common.
+/// Return B's clock minus A's in nanoseconds, to within the path delay; None if the captures have no packet in common.
 #[pyfunction]
 #[pyo3(signature = (source_a, source_b, *, names, progress=None))]
 pub fn first_offset(
@@ -221,7 +221,7 @@ fn pairs_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     Ok(columns)
 }
 
-/// The columns of all directions, two per pair.
+/// Return the columns of all directions, two per pair.
 fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let set = |name: &str, of: &dyn Fn(&Lane) -> i64| {
@@ -281,7 +281,7 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     Ok(columns)
 }
 
-/// (pair, direction, field, packets, frame in A, frame in B, value on leaving, value on arrival).
+/// Return each change as (pair, direction, field, packets, frame in A, frame in B, value on leaving, value on arrival).
 fn changes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let mut changes = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {

@@ -179,7 +179,7 @@ pub fn write_rows<'py>(
     ))
 }
 
-/// The per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
+/// Return the per-segment table as columns: name → (values, mask or None). Addresses are codes into `address_names`.
 #[pyfunction]
 #[pyo3(signature = (source, *, name="stream", shifts=None, progress=None))]
 pub fn row_columns<'py>(

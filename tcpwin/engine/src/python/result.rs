@@ -86,7 +86,7 @@ impl Result {
         })
     }
 
-    /// All connections of the capture, or an error if only some were read.
+    /// Return all connections of the capture, or an error if only some were read.
     pub(super) fn all(&self) -> PyResult<&Arena> {
         if self.whole.is_some() {
             return Err(PyValueError::new_err(
@@ -114,12 +114,11 @@ impl Result {
         Ok((sink, reread, is_same))
     }
 
-    /// The findings of the pass.
     pub(super) fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// The quality of the capture, computed over all connections on first use.
+    /// Return the quality of the capture, computed over all connections on first use.
     fn quality(&self) -> &Quality {
         let connections = &self.findings.tracker.connections;
         self.quality.get_or_init(|| Quality::of(connections))
@@ -223,8 +222,8 @@ impl Result {
             .collect()
     }
 
-    /// Fields of all connections, or of those from `start` to `stop`: values and mask. Each field is named by its group
-    /// (`connection`, `a_to_b` or `b_to_a`) and name.
+    /// Return the fields of all connections, or of those from `start` to `stop`: values and mask. Each field is named
+    /// by its group (`connection`, `a_to_b` or `b_to_a`) and name.
     #[pyo3(signature = (names, start=0, stop=None))]
     fn columns<'py>(
         &self,
@@ -258,8 +257,8 @@ impl Result {
         Ok(out)
     }
 
-    /// Time budgets of the connections from `start` to `stop`, flattened: a_to_b before b_to_a for each connection, and
-    /// for each direction the time of every item in the order of `BUDGET_ITEMS`.
+    /// Return the time budgets of the connections from `start` to `stop`, flattened: a_to_b before b_to_a for each
+    /// connection, and for each direction the time of every item in the order of `BUDGET_ITEMS`.
     fn budgets<'py>(
         &self,
         py: Python<'py>,
@@ -281,15 +280,15 @@ impl Result {
         Ok(PyArray1::from_vec(py, spent))
     }
 
-    /// The budgets of one connection: data from the initiator, and back.
+    /// Return the budgets of one connection: data from the initiator, and back.
     fn budget(&self, id: u32) -> PyResult<[Vec<i64>; 2]> {
         let connection = self.get(id)?;
         let budget = |from_initiator| DirectionView::new(connection, from_initiator).budget();
         Ok([true, false].map(|from_initiator| budget(from_initiator).to_vec()))
     }
 
-    /// Payload bytes of all connections. Acknowledged bytes count even if they are missing from the capture. Raises
-    /// IndexError if a connection was not read.
+    /// Return the payload bytes of all connections. Acknowledged bytes count even if they are missing from the capture.
+    /// Raises IndexError if a connection was not read.
     fn carried_bytes(&self) -> PyResult<u64> {
         if self.whole.is_some() {
             for id in 0..self.__len__() as u32 {
@@ -299,8 +298,8 @@ impl Result {
         Ok(self.quality().carried_bytes)
     }
 
-    /// The connections, or directions, that each query selects. All queries are answered in a single pass over the
-    /// connections.
+    /// Return the connections, or directions, that each query selects. All queries are answered in a single pass over
+    /// the connections.
     fn select(
         &self,
         py: Python<'_>,
@@ -339,7 +338,6 @@ impl Result {
             .collect())
     }
 
-    /// One field of a connection.
     fn connection_value(&self, py: Python<'_>, id: u32, name: &str) -> PyResult<Py<PyAny>> {
         let field = connection_field(name)
             .ok_or_else(|| PyKeyError::new_err(format!("a connection has no field {name}")))?;
@@ -347,7 +345,6 @@ impl Result {
         value_to_python(py, &(field.get)(&ConnectionView { id, connection }))
     }
 
-    /// One field of a direction.
     fn direction_value(
         &self,
         py: Python<'_>,
@@ -361,7 +358,7 @@ impl Result {
         value_to_python(py, &(field.get)(&view))
     }
 
-    /// The evidence for the scale of a direction's windows, in words.
+    /// Return the evidence for the scale of a direction's windows, in words.
     fn scale_evidence(&self, id: u32, from_initiator: bool) -> PyResult<Vec<String>> {
         Ok(DirectionView::new(self.get(id)?, from_initiator).scale_evidence())
     }
@@ -371,7 +368,6 @@ impl Result {
         Ok(self.side(id, true)? == 0)
     }
 
-    /// The details of the connections followed in this pass.
     fn details(&self, py: Python<'_>) -> Py<Details> {
         self.details.clone_ref(py)
     }
@@ -476,8 +472,8 @@ impl Result {
         Ok((exchanges_to_python(py, &found)?, omitted, is_same))
     }
 
-    /// The longest pauses in which a side had nothing to send, at most three, longest first: start, end, and frame of
-    /// the segment that ended it.
+    /// Return the longest pauses in which a side had nothing to send, at most three, longest first: start, end, and
+    /// frame of the segment that ended it.
     fn pauses(&self, id: u32, from_initiator: bool) -> PyResult<Vec<(i64, i64, u64)>> {
         let side = self.side(id, from_initiator)?;
         let stalls = self.get(id)?.stalls();
@@ -486,7 +482,7 @@ impl Result {
         Ok(pauses.into_iter().flatten().map(columns).collect())
     }
 
-    /// Frames of the data that ended a direction's longest idle gaps, at most three, longest first.
+    /// Return the frames of the data that ended a direction's longest idle gaps, at most three, longest first.
     fn idle_frames(&self, id: u32, from_initiator: bool) -> PyResult<Vec<u64>> {
         let direction = &self.get(id)?.directions[self.side(id, from_initiator)?];
         let idle = direction.pace().and_then(|pace| pace.idle.as_deref());
@@ -495,7 +491,7 @@ impl Result {
         Ok(frames.filter(|frame| *frame > 0).collect())
     }
 
-    /// Frame of the first RST of a connection that carried data.
+    /// Return the frame of the first RST of a connection that carried data.
     fn reset_frame(&self, id: u32) -> PyResult<Option<u64>> {
         Ok(self.get(id)?.reset_frame())
     }
@@ -517,8 +513,8 @@ impl Result {
             .count())
     }
 
-    /// A connection's recorded first events, filtered by sender (None: both), by name (empty: all) and by cause (empty:
-    /// any or none).
+    /// Return a connection's recorded first events, filtered by sender (None: both), by name (empty: all) and by cause
+    /// (empty: any or none).
     fn first_events(
         &self,
         id: u32,

@@ -18,7 +18,7 @@ pub struct RowChunks {
 }
 
 impl RowChunks {
-    /// `only` restricts the rows to one connection.
+    /// Pass chunks of rows to `take`. `only` restricts the rows to one connection.
     pub fn new(take: Py<PyAny>, only: Option<u32>) -> Self {
         RowChunks {
             take,

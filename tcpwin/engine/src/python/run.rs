@@ -28,7 +28,7 @@ pub fn pass<S: Sink + Send, F: Frames + Send>(
     outcome
 }
 
-/// Processors available to this process, by its CPU affinity and cgroup limits.
+/// Return the number of processors available to this process, by its CPU affinity and cgroup limits.
 #[pyfunction]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

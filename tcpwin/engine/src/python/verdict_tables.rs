@@ -34,7 +34,7 @@ macro_rules! row {
     }};
 }
 
-/// The limits, in their order.
+/// Return the limits, in their order.
 #[pyfunction]
 fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |limit: &Limit| {
@@ -53,7 +53,7 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Limit::ALL.iter().map(row).collect()
 }
 
-/// The time budget's items, in their order.
+/// Return the time budget's items, in their order.
 #[pyfunction]
 fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |item: SenderState| {
@@ -74,14 +74,13 @@ fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     SenderState::ALL.into_iter().map(row).collect()
 }
 
-/// The groups of the items, by name and label.
+/// Return the groups of the items, by name and label.
 #[pyfunction]
 fn budget_groups() -> Vec<(&'static str, &'static str)> {
     let groups = Group::ALL.iter();
     groups.map(|group| (group.name(), group.label())).collect()
 }
 
-/// The fields of a verdict.
 #[pyfunction]
 fn verdict_fields(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |field: &crate::verdict::fields::VerdictField| {

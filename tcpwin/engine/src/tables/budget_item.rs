@@ -147,7 +147,7 @@ impl SenderState {
         false
     }
 
-    /// The limit that its time is attributed to. `is_slow`: the receiver's application reads slowly.
+    /// Return the limit that its time is attributed to. `is_slow`: the receiver's application reads slowly.
     pub const fn limit(self, is_slow: bool) -> Limit {
         if is_slow && self.has(ItemTrait::Window) {
             Limit::ReceiverApplication

@@ -27,7 +27,7 @@ impl Confidence {
         }
     }
 
-    /// The next lower level.
+    /// Return the next lower level.
     pub const fn lower(self) -> Confidence {
         match self {
             Confidence::Certain => Confidence::Likely,

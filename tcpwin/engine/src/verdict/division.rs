@@ -212,7 +212,7 @@ impl Division {
     }
 }
 
-/// The two limits with the most time, except `None`.
+/// Return the two limits with the most time, except `None`.
 fn largest_two(times_ns: &Times) -> [(Limit, i64); 2] {
     let mut largest = [(Limit::None, 0); 2];
     for limit in ORDER.into_iter().filter(|limit| *limit != Limit::None) {

@@ -173,7 +173,7 @@ impl Facts {
         }
     }
 
-    /// The sending end.
+    /// Return the sending end.
     pub fn sender(&self) -> End {
         End::ALL[usize::from(self.is_back)]
     }

@@ -225,7 +225,8 @@ impl Life<'_> {
 }
 
 impl Carried {
-    /// Log2 of the initial window divided by the first flight, interpolated linearly between whole numbers.
+    /// Return the base-2 logarithm of the initial window divided by the first flight, interpolated linearly between
+    /// whole numbers.
     fn doublings(&self) -> f64 {
         let (flight, window) = (self.first_flight_bytes, self.first_window_bytes);
         let mut ratio = if flight > 0 && window > flight {
@@ -243,7 +244,7 @@ impl Carried {
         count + ratio - 1.0
     }
 
-    /// Minimum time to carry the bytes in slow start, doubling each round trip; 0 if the start is unknown.
+    /// Return the minimum time to carry the bytes in slow start, doubling each round trip; 0 if the start is unknown.
     fn slow_start_ns(&self) -> i64 {
         if self.first_flight_bytes <= 0 || self.round_trip_ns <= 0 {
             return 0;

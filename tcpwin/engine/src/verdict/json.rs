@@ -108,7 +108,7 @@ fn integer(out: &mut String, number: i64) {
     let _ = write!(out, "{number}");
 }
 
-/// Below 0.0001, Python writes an exponent of at least two digits.
+/// Append a number as Python writes it: below 0.0001, with an exponent of at least two digits.
 fn real(out: &mut String, number: f64) {
     let text = format!("{number:e}");
     let _ = match text.split_once("e-") {

@@ -113,7 +113,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The first limit's share of the connection's duration.
+    /// Return the first limit's share of the connection's duration.
     pub fn share(&self) -> f64 {
         share_of(self.division.first_ns, self.division.total_ns)
     }
@@ -126,12 +126,12 @@ impl Judgement {
         share_of(self.also_ns, self.division.total_ns)
     }
 
-    /// Lost time as a share of the time in which the sender had work.
+    /// Return the lost time as a share of the time in which the sender had work.
     pub fn lost_share(&self) -> f64 {
         share_of(self.division.loss.lost_ns, self.division.loss.busy_ns)
     }
 
-    /// Cost of the limit that the fix addresses: the first, or `also`.
+    /// Return the cost of the limit that the fix addresses: the first, or `also`.
     pub fn named_ns(&self) -> i64 {
         match self.division.also {
             Some(_) => self.also_ns,
@@ -363,7 +363,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Silence that findings attribute to faults instead of to its items' limits.
+    /// Return the silence that findings attribute to faults instead of to its items' limits.
     fn silent_faults(&self) -> impl Iterator<Item = (SenderState, Limit, i64)> + '_ {
         let claims = self.evidence.claims.iter();
         claims

@@ -151,7 +151,7 @@ impl Opinion {
 /// The end that asks: it opened the connection.
 const REQUESTER: End = End::Client;
 
-/// Duration of the receiver's only stop, if that was nearly all of the sender's wait for it; else 0.
+/// Return the duration of the receiver's only stop, if that was nearly all of the sender's wait for it; else 0.
 pub fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
     let waited_ns = (zero_window_ns + window_limited_ns) as f64;
     if episodes == 1 && zero_window_ns as f64 >= ONLY_SHARE * waited_ns {
@@ -180,7 +180,7 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Confidence in what the sender waited for, by capture point.
+    /// Return the confidence in what the sender waited for, by capture point.
     fn by_place(&self) -> Confidence {
         if self.facts.data.view == "sender" {
             Confidence::Certain
@@ -357,14 +357,14 @@ impl Seen<'_> {
             .numbers(numbers)
     }
 
-    /// The requester's mean wait before a request, and the number of exchanges.
+    /// Return the requester's mean wait before a request, and the number of exchanges.
     fn pace(&self) -> [f64; 2] {
         let exchanges = self.facts.connection.exchanges.max(1) as f64;
         let requester_ns = self.items_ns[SenderState::Requester as usize] as f64;
         [requester_ns / exchanges, exchanges]
     }
 
-    /// The number of exchanges, and the time of a round trip.
+    /// Return the number of exchanges, and the time of a round trip.
     fn round_trips(&self) -> [f64; 2] {
         let connection = &self.facts.connection;
         [connection.exchanges as f64, connection.path_rtt_ns as f64]
@@ -389,7 +389,7 @@ impl Seen<'_> {
         is_full && (idle_ns as f64 - elsewhere_ns) * 2.0 > idle_ns as f64
     }
 
-    /// Time from the last data of either end to the connection's end.
+    /// Return the time from the last data of either end to the connection's end.
     fn over_ns(&self) -> i64 {
         let last = self
             .facts
@@ -436,7 +436,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Highest confidence in a limit that the knowledge of the window scale permits.
+    /// Return the highest confidence in a limit that the knowledge of the window scale permits.
     pub fn most(&self, limit: Limit) -> Confidence {
         let is_scaled = !matches!(self.facts.data.window_scale_state, "unknown" | "syn_only");
         match limit {
@@ -461,7 +461,7 @@ impl Seen<'_> {
             && facts.data.is_doubled()
     }
 
-    /// Items attributed to the limit; both receiver limits share the window's items.
+    /// Return the items attributed to the limit; both receiver limits share the window's items.
     pub fn items_of(limit: Limit) -> impl Iterator<Item = SenderState> {
         let is_windows = matches!(limit, Limit::ReceiverWindow | Limit::ReceiverApplication);
         SenderState::ALL

@@ -32,7 +32,7 @@ impl Role {
         }
     }
 
-    /// The role of the end that sends a direction's data.
+    /// Return the role of the end that sends a direction's data.
     fn of_sender(facts: &Facts) -> Role {
         let connection = &facts.connection;
         let ports = [connection.a_port, connection.b_port];
@@ -163,12 +163,13 @@ impl Statement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StatementKey([u8; 13], [i64; 7]);
 
-/// The key of a time. Below 2 µs and above a minute, times are not written with three digits.
+/// Return the key of a time. Below 2 µs and above a minute, times are not written with three digits.
 fn written_time(ns: f64) -> i64 {
     as_written(ns, 2e3, 6e10)
 }
 
-/// A key that is equal for numbers with the same three digits; below `least` and from `end`, only for equal numbers.
+/// Return a key that is equal for numbers with the same three digits; below `least` and from `end`, only for equal
+/// numbers.
 ///
 /// Numbers share a key within half a unit of their last digit. Close to a boundary, where a division by the unit may change
 /// the rounding, only equal numbers do.

@@ -27,7 +27,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// Checksum term of an entry. The sum over a root's entries proves that all are present and unchanged.
+    /// Return the checksum term of an entry. The sum over a root's entries proves that all are present and unchanged.
     #[inline(always)]
     pub fn seal(frame: u64, offset: u64, is_duplicate: bool) -> u64 {
         let place = offset << 1 | u64::from(is_duplicate);

@@ -109,12 +109,12 @@ impl PacketIndex {
         self.trailer.roots.len() as u32
     }
 
-    /// The last frame for which journals recorded an entry before their common limit was reached.
+    /// Return the last frame for which journals recorded an entry before their common limit was reached.
     pub fn journal_until(&self) -> Option<u64> {
         self.trailer.journal_until
     }
 
-    /// Time of the capture's last packet.
+    /// Return the time of the capture's last packet.
     pub fn last_time_ns(&self) -> Option<i64> {
         self.trailer.last_time_ns
     }

@@ -37,7 +37,7 @@ fn unforgeable(_: &Metadata) -> (u64, u64) {
 }
 
 impl Stamp {
-    /// `None` if it is not a regular file.
+    /// Return the stamp of a file; `None` if it is not a regular file.
     pub fn of(status: &Metadata) -> Option<Self> {
         let changed = status.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (inode, status_changed_ns) = unforgeable(status);
@@ -157,7 +157,7 @@ impl Trailer {
     }
 }
 
-/// Checksum that depends on every byte (FNV-1a over words, with a multiplicative finalizer).
+/// Return a checksum that depends on every byte (FNV-1a over words, with a multiplicative finalizer).
 pub fn seal(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.split_at(bytes.len() / 8 * 8);
     let mut state = 0xcbf2_9ce4_8422_2325 ^ bytes.len() as u64;

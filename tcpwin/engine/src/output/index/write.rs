@@ -21,16 +21,16 @@ pub trait Frames {
     /// If false, the pass skips the calls.
     const IS_WANTED: bool = true;
 
-    /// The next frame and the offset of its record; it may turn out to be a segment.
+    /// Record the next frame and the offset of its record; the frame may turn out to be a segment.
     fn frame(&mut self, frame: u64, offset: u64, is_fragment: bool, has_time: bool);
 
-    /// An earlier frame is a segment of the connections with this root.
+    /// Record that an earlier frame is a segment of the connections with this root.
     fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool);
 
-    /// All segments among the frames so far have been reported.
+    /// Complete the frames so far: all segments among them have been reported.
     fn settle(&mut self);
 
-    /// The whole capture has been read.
+    /// Complete the index: the whole capture has been read.
     fn finish(&mut self, input: &MergedReader, tracker: &Tracker);
 }
 
@@ -86,7 +86,7 @@ impl Block {
         true
     }
 
-    /// Position of an earlier frame's entry in the block.
+    /// Return the position of an earlier frame's entry in the block.
     #[inline(always)]
     fn position(&self, frame: u64) -> Option<usize> {
         let position = frame.wrapping_sub(self.first_frame);

@@ -180,7 +180,7 @@ fn demand_sound(name: &'static str, value: &Value, ledger: &mut Ledger<'_>) {
     }
 }
 
-/// Clock times, which may be before 1970.
+/// Return whether the field is a clock time, which may be before 1970.
 fn is_instant(name: &str) -> bool {
     matches!(
         name,

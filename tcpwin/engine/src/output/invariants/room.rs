@@ -213,7 +213,7 @@ impl Sender {
         }
     }
 
-    /// New data: it had been waiting for a closed window if it follows the opening soon.
+    /// Decide, at new data, whether it had been waiting for the closed window: it follows the opening soon.
     ///
     /// A window that is closed by the last bytes written stops nobody: Linux counts rwnd_limited only if more data
     /// is waiting (`tcp_write_xmit`, net/ipv4/tcp_output.c).
@@ -226,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// While the window is full, the application cannot be the limit.
+    /// Check that the application is not the limit while the window is full.
     fn check_application(&mut self, budget: &Timeline, ledger: &mut Ledger<'_>) {
         self.full_ns.sort_unstable();
         let mut full = self.full_ns.iter().peekable();

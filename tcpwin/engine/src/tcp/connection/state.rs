@@ -17,7 +17,7 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// An address as two integers.
+/// Return an address as two integers.
 #[inline(always)]
 pub(super) fn address_halves(address: &[u8; 16]) -> [u64; 2] {
     let both = u128::from_ne_bytes(*address);

@@ -21,14 +21,14 @@ impl RangeSet {
         self.ranges.iter().copied()
     }
 
-    /// Bytes in the set.
+    /// Return the bytes in the set.
     pub fn total(&self) -> u32 {
         self.ranges.iter().fold(0u32, |sum, (left, right)| {
             sum.saturating_add(left.to(*right).max(0) as u32)
         })
     }
 
-    /// Highest byte in the set, exclusive.
+    /// Return the highest byte in the set, exclusive.
     pub fn end(&self) -> Option<Seq> {
         self.ranges.last().map(|range| range.1)
     }
@@ -119,7 +119,7 @@ impl RangeSet {
         removed
     }
 
-    /// How many bytes of `[left, right)` are in the set.
+    /// Return how many bytes of `[left, right)` are in the set.
     pub fn overlap(&self, left: Seq, right: Seq) -> u32 {
         let first = self.ranges.partition_point(|range| !range.1.is_after(left));
         let mut sum = 0u32;

@@ -131,8 +131,8 @@ impl Connection {
             .max(self.end_ns)
     }
 
-    /// Time after the connection's last segment by which a timer of a side has expired: two timeouts, or twice the time
-    /// of those before, each of which doubled (RFC 6298 §5.5).
+    /// Return the time after the connection's last segment by which a timer of a side has expired: two timeouts, or
+    /// twice the time of those before, each of which doubled (RFC 6298 §5.5).
     fn next_timer_ns(&self, side: usize) -> i64 {
         let (sent, peer) = (&self.directions[side], &self.directions[1 - side]);
         let timeout_ns = sent

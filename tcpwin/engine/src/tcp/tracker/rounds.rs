@@ -194,19 +194,19 @@ impl Direction {
         cold_state.is_some_and(|cold_state| cold_state.phase() != Phase::Open)
     }
 
-    /// Bytes in flight as the sender has them.
+    /// Return the bytes in flight as the sender has them.
     pub fn flight_as_sent(&self) -> u32 {
         let view = self.pace().and_then(|pace| pace.view.as_ref());
         view.map_or(self.flight.bytes(), |view| view.bytes())
     }
 
-    /// Maximum bytes in flight so far.
+    /// Return the maximum bytes in flight so far.
     pub fn flight_max_bytes(&self) -> u32 {
         let before = self.pace().map_or(0, |pace| pace.peak);
         before.max(self.flight.max_bytes)
     }
 
-    /// Maximum bytes in flight, as seen by the sender if the capture point is elsewhere.
+    /// Return the maximum bytes in flight, as seen by the sender if the capture point is elsewhere.
     pub fn flight_seen(&self) -> Option<u32> {
         let here = (self.flight.is_acked && self.is_seen).then(|| self.flight_max_bytes());
         let view = self.pace().and_then(|pace| pace.view.as_deref());

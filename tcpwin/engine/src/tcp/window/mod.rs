@@ -6,7 +6,7 @@ pub mod scale;
 pub mod sender_view;
 pub mod zero;
 
-/// Strategy for an impossible time span, which must stay within bounds.
+/// Return the strategy for an impossible time span, which must stay within bounds.
 #[cold]
 fn longest_ns() -> i64 {
     i64::MAX

@@ -75,19 +75,19 @@ impl SenderView {
         }
     }
 
-    /// Address of the first ACK on the way, if there is one.
+    /// Return the address of the first ACK on the way, if there is one.
     #[inline(always)]
     pub fn first_on_the_way(&self) -> *const (i64, Known) {
         self.on_the_way.as_slices().0.as_ptr()
     }
 
-    /// SND.UNA as known to the sender.
+    /// Return SND.UNA as known to the sender.
     #[inline(always)]
     pub fn una(&self) -> Seq {
         self.known.una
     }
 
-    /// ACKs that have not taken effect, with their capture times.
+    /// Return the ACKs that have not taken effect, with their capture times.
     pub fn on_the_way(&self) -> impl Iterator<Item = (i64, Known)> + '_ {
         self.on_the_way.iter().copied()
     }
@@ -102,18 +102,18 @@ impl SenderView {
         self.known
     }
 
-    /// The end of the last data seen.
+    /// Return the end of the last data seen.
     pub fn nxt(&self) -> Seq {
         self.nxt
     }
 
-    /// Bytes in flight as known to the sender, after the last captured data.
+    /// Return the bytes in flight as known to the sender, after the last captured data.
     #[inline(always)]
     pub fn bytes(&self) -> u32 {
         self.known.una.to(self.nxt).max(0) as u32
     }
 
-    /// The window known to the sender, from its SND.UNA.
+    /// Return the window known to the sender, from its SND.UNA.
     pub fn window_bytes(&self) -> u32 {
         self.known.una.to(self.known.edge).max(0) as u32
     }

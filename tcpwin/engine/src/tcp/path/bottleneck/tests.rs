@@ -122,7 +122,7 @@ const OF_A_WINDOW: Record = Record {
     ..ROUND
 };
 
-/// Such rounds that go on at 1 MB/s, and the bottleneck that their trains show.
+/// Return the bottleneck's rate found from rounds of one kind, with trains of `train_bytes` per 10 ms.
 fn of_rounds(round: Record, train_bytes: u64, delay_us: u32) -> Option<f64> {
     let mut path = PathHistory::default();
     (0..100).for_each(|_| path.add_train(train_bytes, 10_000_000, MSS));
@@ -135,7 +135,7 @@ fn of_rounds(round: Record, train_bytes: u64, delay_us: u32) -> Option<f64> {
     found.map(|found| found.bytes_per_s)
 }
 
-/// A pace that somebody else sets is the path's only where packets queue for it, or trains are twice as fast.
+/// Check that a rate that something else sets counts as the path's only if packets queue, or trains are twice as fast.
 fn assert_shown_by_a_queue_or_faster_trains(round: Record) {
     assert_eq!(of_rounds(round, 10_000, 100_000), None);
     let queued = of_rounds(round, 10_000, 150_000).unwrap();
