@@ -66,7 +66,7 @@ struct Connection {
     delay_ns: u64,
     /// The side where the capture is taken.
     tap: usize,
-    /// An event is queued for the timer: one per timer, whatever its deadline.
+    /// Whether an event is queued for the timer: one per timer, whatever its deadline.
     timer_queued: [bool; 2],
     ack_timer_queued: [bool; 2],
     plan: Plan,

@@ -11,7 +11,7 @@ const CAPTURED: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub is_big_endian: bool,
-    /// Fractions of a second are in nanoseconds rather than microseconds.
+    /// Whether fractions of a second are in nanoseconds rather than microseconds.
     pub is_nanoseconds: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Grown {
     /// Time of the first and last record, nanoseconds since the epoch; 0 without any.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// The bytes after the last record are not a record, so nothing after them can be read.
+    /// Whether the bytes after the last record are not a record, so that nothing after them can be read.
     pub is_damaged: bool,
 }
 

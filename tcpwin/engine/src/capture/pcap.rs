@@ -40,7 +40,7 @@ pub(super) struct Pcap {
     max_captured: u32,
     length_order: LengthOrder,
     link_type: LinkType,
-    /// Little-endian, standard record headers, captured length first.
+    /// Whether the file is little-endian with standard record headers and the captured length first.
     is_standard: bool,
 }
 

@@ -43,7 +43,7 @@ pub enum Extent {
 pub struct Rewriter<W: Write> {
     out: W,
     extent: Extent,
-    /// The input is a single pcapng file, and the output mirrors its sections.
+    /// Whether the input is a single pcapng file, and the output mirrors its sections.
     is_mirror: bool,
     /// Byte order of the current section; `None` before the first.
     endian: Option<Endian>,

@@ -54,7 +54,7 @@ pub struct Copied {
 pub struct CopyRequest {
     pub choice: Choice,
     pub span: Span,
-    /// Omit the payload.
+    /// Whether to omit the payload.
     pub is_cut: bool,
     /// None for no comments.
     pub notes: Option<Notes>,

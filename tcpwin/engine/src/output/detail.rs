@@ -88,7 +88,7 @@ pub struct Extent {
     pub buckets: usize,
     /// Record rows only if there are no more than this.
     pub rows: usize,
-    /// Also record series, budgets over time and rows, at several times the cost of events and stalls.
+    /// Whether to record series, budgets over time and rows as well, at several times the cost of events and stalls.
     pub has_series: bool,
 }
 

@@ -21,7 +21,7 @@ struct EventField {
     name: &'static str,
     values: Values,
     doc: &'static str,
-    /// Part of the evidence: null unless the segment was retransmitted or late.
+    /// Whether it is part of the evidence, which is null unless the segment was retransmitted or late.
     is_evidence: bool,
 }
 

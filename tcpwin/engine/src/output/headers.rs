@@ -22,7 +22,7 @@ const TCP_BYTES: usize = 20;
 pub struct Cut {
     pub packets: u64,
     pub packets_cut: u64,
-    /// The progress function requested a stop.
+    /// Whether the progress function requested a stop.
     pub was_stopped: bool,
 }
 

@@ -38,7 +38,8 @@ pub struct Layout {
     pub has_verdict: bool,
     pub has_budget: bool,
     pub has_algorithm: bool,
-    /// Omit groups in which nothing occurred: each value is null or, if the field is not nullable, 0 or false.
+    /// Whether to omit groups in which nothing occurred: each value is null or, if the field is not nullable, 0 or
+    /// false.
     pub omits_absent: bool,
 }
 

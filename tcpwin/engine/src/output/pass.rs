@@ -45,9 +45,9 @@ pub struct Findings {
     pub counters: ParseCounters,
     /// Packets that were not selected.
     pub left_out: u64,
-    /// The progress function or the sink requested a stop before the end.
+    /// Whether the progress function or the sink requested a stop before the end.
     pub was_stopped: bool,
-    /// Contains some connections only, and neither facts nor packet counts.
+    /// Whether it contains only some of the connections, without facts and packet counts.
     pub is_partial: bool,
 }
 

@@ -268,7 +268,7 @@ impl Row<'_> {
     }
 }
 
-/// Append the decimal digits, filled in from the last one in a buffer for the longest number.
+/// Append a number in decimal.
 #[inline(always)]
 fn push_decimal(line: &mut Vec<u8>, mut value: u64) {
     let mut digits = [b'0'; 20];

@@ -13,9 +13,9 @@ pub(super) struct Segmenter {
     pub selection: Option<Box<Selection>>,
     packets: u64,
     next_report: u64,
-    /// The progress function requested a stop.
+    /// Whether the progress function requested a stop.
     pub was_stopped: bool,
-    /// No more packets are selected.
+    /// Whether no more packets are selected.
     is_over: bool,
     /// Time of the previous packet.
     last_ns: i64,

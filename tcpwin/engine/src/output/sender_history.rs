@@ -1,7 +1,7 @@
 //! A direction's flight and window as known to its sender, at each segment and whenever an ACK reached the sender.
 //!
 //! [`SenderView`] applies ACKs when it needs them, which between two data segments may be much later than they arrived:
-//! a curve of it would stay high through every silence. Here each ACK takes effect at its own time.
+//! its curve would stay high during every silence. Here each ACK takes effect at its own time.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::tcp::window::sender_view::{Known, SenderView};
 /// Maximum ACKs in transit; beyond it the oldest takes effect immediately, as in the view.
 const MAX_ON_THE_WAY: usize = 4096;
 
-/// The sender's knowledge from a time on.
+/// What the sender knows from `time_ns` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     pub time_ns: i64,
     pub flight_bytes: u32,
     pub window_bytes: u32,
-    /// An ACK has reached the sender; until then, the window's edge is newer than the one it knew.
+    /// Whether an ACK has reached the sender; until then, the window's edge is newer than the one that the sender knew.
     pub has_arrived: bool,
 }
 

@@ -46,7 +46,7 @@ pub struct Series {
     span: Span,
     /// Start of the first bucket.
     start_ns: i64,
-    /// A value holds until the next one.
+    /// Whether a value holds until the next one.
     is_step: bool,
     /// The value in force at the start of the span.
     carried: Option<i64>,

@@ -23,7 +23,7 @@ const NEWEST: usize = 128;
 /// second reaches at least 9, unless packets are delayed individually.
 const SURE: f64 = 4.0;
 
-/// A bound: A's time of a packet, and B's time minus that.
+/// A bound: a packet's time by A's clock, and the difference of B's time and A's.
 pub type Point = (i64, i64);
 
 /// The tightest bounds within a short time.

@@ -20,7 +20,7 @@ const MAX_QUEUED_NS: i64 = 1_000_000_000;
 /// Further settings are merged into the last.
 const MAX_EPOCHS: u32 = 64;
 
-/// A's time of a packet, and B's time minus that.
+/// A packet's time by A's clock, and the difference of B's time and A's.
 type Point = (i64, i64);
 
 /// The tightest recent bounds: from above by packets from A, from below by packets from B.

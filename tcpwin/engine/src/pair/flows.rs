@@ -58,7 +58,7 @@ pub struct Flow {
     pub dropped: [u64; 2],
     keys: VecDeque<u64>,
     pub candidate: Option<MateCandidate>,
-    /// A connection of the other capture has a first match with this one.
+    /// Whether a connection of the other capture has a first match with this one.
     pub is_candidate: bool,
 }
 
@@ -66,16 +66,16 @@ pub struct Flow {
 #[derive(Clone, Copy, Debug)]
 pub struct MateCandidate {
     pub mate: u32,
-    /// Direction 0 here is direction 1 there.
+    /// Whether direction 0 here is direction 1 there.
     pub is_flipped: bool,
     /// By this capture's direction: the other capture's sequence numbers minus this one's.
     pub shifts: [u32; 2],
     pub votes: u8,
-    /// One of the matches is a SYN.
+    /// Whether one of the matches is a SYN.
     pub has_syn: bool,
     /// By this capture's direction: the other capture's time minus this one's for a common packet.
     pub apart_ns: [Option<i64>; 2],
-    /// That packet is known to be the same one, not a copy of it or a similar ACK.
+    /// Whether that packet is certainly the same one, not a copy or a similar ACK.
     pub is_one: [bool; 2],
     /// This capture's TTL minus the other's for such a packet.
     pub hops: [Option<i16>; 2],
@@ -104,7 +104,7 @@ pub struct Hit {
     pub shifts: [u32; 2],
     pub is_sure: bool,
     pub is_syn: bool,
-    /// The same packet, according to its IP ID or timestamp.
+    /// Whether it is the same packet, by IP ID or timestamp.
     pub is_one: bool,
     pub direction: u8,
     pub apart_ns: i64,

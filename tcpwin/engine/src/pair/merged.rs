@@ -38,7 +38,8 @@ struct First {
     direction: u64,
     ttl: u8,
     time_ns: i64,
-    /// It has an IP ID, which no retransmission repeats, so the two points' clocks may differ by any amount.
+    /// Whether it has an IP ID, which no retransmission repeats, so that the two points' clocks may differ by any
+    /// amount.
     has_id: bool,
 }
 

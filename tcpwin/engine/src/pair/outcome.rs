@@ -20,14 +20,14 @@ pub struct Lane {
     /// The point that its packets pass first.
     pub near: Side,
     pub tally: Tally,
-    /// Packets were counted as segments on the wire, because the captures framed the bytes differently.
+    /// Whether packets were counted as segments on the wire, because the captures framed the bytes differently.
     pub is_resegmented: bool,
     /// Packets sent, according to the sender's IP IDs, but in neither capture.
     pub in_neither: u64,
     /// Whether each capture lacks packets that passed it.
     pub near_has_gaps: bool,
     pub far_has_gaps: bool,
-    /// The receiver lacked bytes that had arrived.
+    /// Whether the receiver lacked bytes that had arrived.
     pub refuses: bool,
     pub delay: Option<Delay>,
     /// Delay of the packets preceding the lost ones.
@@ -87,7 +87,7 @@ pub struct Outcome {
     pub missed: [u64; 2],
     /// Maximum number of packets stored at the same time.
     pub most_waiting: usize,
-    /// The progress function requested a stop before the end.
+    /// Whether the progress function requested a stop before the end.
     pub was_stopped: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct Sighting {
     pub ttl: u8,
     pub traffic_class: u8,
     pub has_timestamps: bool,
-    /// The TCP header was captured completely.
+    /// Whether the TCP header was captured completely.
     pub has_all_options: bool,
     /// Set if the packet has options other than timestamps.
     pub options: Option<Box<Options>>,

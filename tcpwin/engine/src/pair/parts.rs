@@ -241,7 +241,7 @@ impl<R: Rows> Pairer<'_, R> {
         let path = self.direction(number);
         let long = &self.pending.get(at).packet;
         if long.seq == packet.seq && long.payload_len == packet.payload_len {
-            // An identical frame would have been found as such: this is a copy of it.
+            // An identical frame would have matched as a whole, so this frame is a copy.
             return None;
         }
         let keeps_timestamp = path.timestamp.holds();
@@ -313,7 +313,7 @@ impl<R: Rows> Pairer<'_, R> {
 
 /// The common part of a packet and a longer frame.
 struct Share {
-    /// No part of the packet was seen in another frame.
+    /// Whether no part of the packet was seen in another frame.
     is_new_frame: bool,
     bytes: u32,
     /// Payload per segment; 0 if unknown.

@@ -196,7 +196,7 @@ pub struct PathDirection {
     pub ids: IdCount,
     /// Indexed by capture.
     pub parts: [VecDeque<Parts>; 2],
-    /// Frames shorter than a full segment may contain several: GRO merged an application's small writes.
+    /// Whether frames shorter than a full segment may contain several: GRO merged an application's small writes.
     pub is_mixed: bool,
     /// Payload of the segments in the newest such frame; 0 if unknown.
     pub short_len: u32,
@@ -204,9 +204,9 @@ pub struct PathDirection {
     pub segment_len: u32,
     /// MSS options of the sender and the receiver, the smaller value of both captures; 0 if absent.
     mss: [u32; 2],
-    /// The newest data has timestamps.
+    /// Whether the newest data has timestamps.
     is_stamped: bool,
-    /// The captures framed the bytes differently.
+    /// Whether the captures framed the bytes differently.
     pub is_resegmented: bool,
     arrivals: VecDeque<u64>,
     pub bare_acks: BareAcks,
@@ -219,11 +219,11 @@ pub struct PathDirection {
     pub sacked: RangeSet,
     /// The highest acknowledgment that reached the near point.
     pub acked_at_near: Option<Seq>,
-    /// SACK blocks in this direction arrive unchanged.
+    /// Whether SACK blocks in this direction arrive unchanged.
     pub keeps_sack: bool,
-    /// The receiver sends SACK blocks.
+    /// Whether the receiver sends SACK blocks.
     pub has_sack: bool,
-    /// The sender's SYN permits SACK.
+    /// Whether the sender's SYN permits SACK.
     pub offers_sack: bool,
     /// Overtaken data that is neither known to have arrived nor acknowledged.
     pub doubtful: Vec<(u32, u32)>,
@@ -263,7 +263,7 @@ pub struct PathDirection {
     arrived: VecDeque<Arrived>,
     /// When the receiver's newest ACK left, by the far capture's clock.
     pub last_ack_ns: i64,
-    /// The receiver lacked bytes that had arrived: it dropped them itself.
+    /// Whether the receiver lacked bytes that had arrived: it dropped them itself.
     pub refuses: bool,
 }
 

@@ -163,7 +163,8 @@ impl<R: Rows> Pairer<'_, R> {
             None => mark.lost_before,
         };
         let (is_covered, lacks_first) = match arrival {
-            // Its own answer, stamped before it, if times of a capture disagree by direction.
+            // The retransmission's own ACK has an earlier time than the retransmission, because the capture's times
+            // disagree by direction.
             Some(far) if self.is_answered_early(number, mark, waiting, far.time_ns) => {
                 (false, true)
             }
@@ -190,8 +191,8 @@ impl<R: Rows> Pairer<'_, R> {
             // Its ACK may have been delayed.
             ResendCause::Unknown
         } else if let Some(arrived_ns) = arrived_ns {
-            // An ACK that would have reported it has left since, or none did although one was due (RFC 1122 §4.2.3.2).
-            // If the receiver had it anyway and sends DSACKs, one will show it.
+            // Since the previous copy arrived, an ACK has left that would have reported it, or none although one was
+            // due (RFC 1122 §4.2.3.2). If the receiver had the data anyway and sends DSACKs, one will show it.
             let patience_ns = if has_sack { 0 } else { DISAGREEMENT_NS };
             let acked_since = path.last_ack_ns > arrived_ns.saturating_add(patience_ns);
             let was_silent = has_sack

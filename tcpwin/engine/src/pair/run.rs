@@ -69,9 +69,9 @@ impl Rows for NoRows {
 pub(super) struct Pair {
     /// Its number in each capture's table.
     pub flows: [u32; 2],
-    /// Direction 0 of capture A is direction 1 of capture B.
+    /// Whether direction 0 of capture A is direction 1 of capture B.
     pub is_flipped: bool,
-    /// Routers or round trips show which point is nearer to which host.
+    /// Whether routers or round trips show which point is nearer to which host.
     pub is_sure: bool,
     /// When the first SYN in both captures passed each point: both captures were running from then on.
     pub begun_ns: Option<[i64; 2]>,

@@ -39,41 +39,41 @@ pub struct Mark {
     pub epoch: u32,
     /// Time covered by the other capture when the packet was stored.
     pub other_run_ns: i64,
-    /// It acknowledges more than earlier packets of its direction in the same capture.
+    /// Whether it acknowledges more than earlier packets of its direction in the same capture.
     pub has_new_ack: bool,
-    /// A packet that left later has arrived.
+    /// Whether a packet that left later has arrived.
     pub is_overtaken: bool,
     /// Delay of the newest packet that arrived before this one was overtaken: far minus near time, number of packets
     /// paired by then, and epoch.
     pub apart_before: Option<(i64, u64, u32)>,
-    /// Contains bytes that were sent before.
+    /// Whether it contains bytes that were sent before.
     pub is_resend: bool,
-    /// Bytes of it were retransmitted.
+    /// Whether some of its bytes were retransmitted.
     pub is_copied: bool,
-    /// A later copy of it has arrived.
+    /// Whether a later copy of it has arrived.
     pub is_replaced: bool,
-    /// All previous copies were shown to be lost.
+    /// Whether all previous copies were shown to be lost.
     pub others_were_lost: bool,
-    /// The receiver reported bytes of it missing after it should have arrived.
+    /// Whether the receiver reported some of its bytes missing after it should have arrived.
     pub has_hole: bool,
-    /// A DSACK reported its bytes.
+    /// Whether a DSACK reported its bytes.
     pub has_dsack: bool,
-    /// Its bytes were acknowledged when no other packet can have delivered them.
+    /// Whether its bytes were acknowledged when no other packet can have delivered them.
     pub has_arrived: bool,
     /// For a retransmission: the newest previous copy that had not arrived when it left.
     pub copy_before: Option<(u32, u32)>,
     /// Frame of that copy, if it has been given up since.
     pub lost_before: u64,
-    /// That copy may have arrived while the far capture was not running.
+    /// Whether that copy may have arrived while the far capture was not running.
     pub copy_is_outside: bool,
-    /// For a retransmission: the receiver had its bytes when it left, or lacked its first byte.
+    /// For a retransmission: whether the receiver had its bytes, or lacked its first byte, when it left.
     pub was_covered: bool,
     pub was_lacking: bool,
-    /// The previous copy had arrived by then, and an ACK that has left since did not report it.
+    /// Whether the previous copy had arrived by then, and an ACK that has left since did not report it.
     pub copy_was_refused: bool,
-    /// For a retransmission: ACKs of its bytes were lost before it left.
+    /// For a retransmission: whether ACKs of its bytes were lost before it left.
     pub ack_was_lost: bool,
-    /// The cause was determined with its first part.
+    /// Whether the cause was determined with its first part.
     pub is_judged: bool,
     /// Its position in the sender's IP ID sequence, if the near capture lacks it.
     pub id_place: Option<i64>,

@@ -24,7 +24,7 @@ use crate::tcp::connection::stalls::Stall;
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Details {
     by_id: HashMap<u32, Box<Detail>>,
-    /// The capture is unchanged since the first pass.
+    /// Whether the capture is unchanged since the first pass.
     #[pyo3(get)]
     is_same: bool,
 }

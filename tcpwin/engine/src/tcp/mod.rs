@@ -1,7 +1,7 @@
 //! TCP: follows every connection of a capture, segment by segment.
 //!
-//! Comes in: segments in capture order. Goes out: an annotation per segment, and the connections with the measurements
-//! of each direction. It never reads files and never formats output.
+//! In: segments in capture order. Out: an annotation per segment, and the connections with the measurements of each
+//! direction. Never reads files or formats output.
 
 pub mod budget;
 pub mod connection;

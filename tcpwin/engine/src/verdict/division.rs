@@ -53,11 +53,11 @@ pub fn by_limit(items_ns: &Items, is_slow: bool) -> Times {
 /// Circumstances that decide whether lost time is a problem.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Doubts {
-    /// A handshake segment was retransmitted or never answered: its time is lost.
+    /// Whether a handshake segment was retransmitted or never answered: its time is lost.
     pub is_disturbed: bool,
-    /// The capture or a reset ended the connection in a stall.
+    /// Whether the capture or a reset ended the connection in a stall.
     pub is_stalled: bool,
-    /// The capture contains only samples, which show no loss.
+    /// Whether the capture contains only samples, which show no loss.
     pub is_sampled: bool,
     /// Exchanges of a conversation: with few of them, their round trips work as designed.
     pub exchanges: i64,

@@ -260,8 +260,7 @@ impl Carried {
     }
 }
 
-/// Estimate the gain of carrying the same exchanges in a single round trip; its lower bound is for half as many
-/// exchanges.
+/// Estimate the gain of carrying the same exchanges in a single round trip; the lower bound is half of that.
 fn of_round_trips(time_ns: i64, exchanges: i64) -> Gain {
     let at_once_ns = (i128::from(time_ns) * i128::from((exchanges - 1).max(0))
         / i128::from(exchanges.max(1))) as i64;

@@ -11,7 +11,7 @@ pub(super) struct IpFacts {
     pub version: u8,
     pub ttl: u8,
     pub traffic_class: u8,
-    /// The header's length field is 0, so the length was taken from the frame.
+    /// Whether the header's length field is 0, so the length was taken from the frame.
     pub length_from_frame: bool,
 }
 

@@ -11,11 +11,11 @@ pub(super) struct Walk<'p> {
     pub frame: u64,
     pub time_ns: i64,
     pub(super) layers_left: u32,
-    /// Inside an ICMP error.
+    /// Whether the walk is inside an ICMP error.
     pub quoted: bool,
-    /// That error's fields.
+    /// Fields of the ICMP error.
     pub report: Option<IcmpError>,
-    /// A payload has already been inflated: once per frame bounds the work.
+    /// Whether a payload has already been inflated: doing so once per frame bounds the work.
     pub inflated: bool,
     /// Bits of [`capture_flag`] that apply to any segment found further in.
     pub frame_flags: u8,

@@ -12,9 +12,9 @@ pub(super) const LEGACY_MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 pub(super) struct Lz4 {
     /// `None` after the end.
     frame: Option<FrameDecoder<Watched>>,
-    /// A frame has started and its end mark has not been read.
+    /// Whether a frame has started and its end mark has not been read.
     in_frame: bool,
-    /// The current frame is in the legacy format, which has no end mark.
+    /// Whether the current frame is in the legacy format, which has no end mark.
     legacy: bool,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Zstd {
     /// Input size requested by the decoder: a block and, unless it is the last, the header of the next.
     hint: usize,
     in_frame: bool,
-    /// The last call filled the output, so the decoder may hold more: drain it before reading the next block.
+    /// Whether the last call filled the output: the decoder may hold more, which must be drained before the next block.
     unflushed: bool,
     consumed: u64,
     failed: bool,

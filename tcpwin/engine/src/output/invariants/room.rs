@@ -25,10 +25,10 @@ const SOON_NS: i64 = 200_000_000;
 pub struct Room {
     senders: [Sender; 2],
     now_ns: i64,
-    /// The connection contains segments that TCP does not send, or its clock ran backwards, so that nothing can be
-    /// inferred.
+    /// Whether the connection contains segments that TCP does not send, or its clock ran backwards, so that nothing can
+    /// be inferred.
     pub is_anomalous: bool,
-    /// The connection was reset.
+    /// Whether the connection was reset.
     is_over: bool,
 }
 
@@ -100,7 +100,7 @@ struct Sender {
     /// Segments that moved SND.MAX beyond all advertised edges.
     overruns: i64,
     faults: Vec<String>,
-    /// It sent more than the window in force allows, so an ACK or segment is missing from the capture.
+    /// Whether the sender sent more than the window allows, so that an ACK or segment is missing from the capture.
     is_incomplete: bool,
     /// Start of the current span, and all spans, in which data was in flight and the window had no space for another
     /// byte.
@@ -110,11 +110,11 @@ struct Sender {
     /// any was waiting.
     closed_ns: Vec<(i64, i64)>,
     is_closed: bool,
-    /// The window was filled by an ACK rather than by a segment of this sender.
+    /// Whether an ACK filled the window, rather than a segment of this sender.
     is_shrunk: bool,
     opened_ns: Option<i64>,
-    /// The peer has sent data since the window closed or shrank, so the next data may be an answer that was not
-    /// waiting.
+    /// Whether the peer has sent data since the window closed or shrank, so that the next data may be an answer that
+    /// was not waiting.
     is_peer_active: bool,
 }
 

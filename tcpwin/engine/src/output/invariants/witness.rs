@@ -151,8 +151,8 @@ impl Account {
         if !self.room.is_anomalous {
             check_transfer(view, detail, ledger);
         }
-        // The sender acts only after its trigger has reached it: one round trip between it and the capture point. The
-        // minimum measured for that may include a delay of its host.
+        // The sender acts one round trip after its trigger passed the capture point, at the earliest. The measured
+        // minimum of that round trip may include a delay of the sender's host.
         let shift_ns = view.shift_ns().unwrap_or(0) / 5 * 4;
         let time_ns = |frame: &u64| self.times_ns.get(frame).copied();
         // After a step of the capture's clock, times do not show the order of events.

@@ -54,7 +54,7 @@ const APART_NS: i64 = 200_000_000;
 pub struct Tries {
     pub count: u32,
     pub first_ns: i64,
-    /// Time of the last data before the first of them.
+    /// Time of the last data before the first try.
     pub before_ns: i64,
     last_ns: i64,
 }
@@ -69,7 +69,7 @@ impl Tries {
         }
     }
 
-    /// Return the time from the data before the first of them to the last of them.
+    /// Return the time from the last data before the first try to the last try.
     pub fn lasted_ns(self) -> i64 {
         self.last_ns.saturating_sub(self.before_ns).max(0)
     }

@@ -10,7 +10,8 @@ use crate::tcp::path::loss_spans::Steady;
 /// Minimum share and number of long trains at the plateau.
 const LONG_SHARE: f64 = 0.08;
 const LEAST_LONG: u32 = 4;
-/// Number of trains of any length that show a rate above most others', as bursts at the start or after a pause do.
+/// Minimum number, and share, of trains of any length that show a higher rate than most others, such as bursts at the
+/// start or after a pause.
 const LEAST_FAST: u32 = 5;
 const FAST_TRAINS_SHARE: f64 = 0.005;
 /// A rate that exceeds a full window's by less than this factor may be the window's own.
@@ -29,9 +30,10 @@ const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
 /// A policer's bucket empties after about the same number of bytes each time; random losses come after any number.
 const POLICED_SPREAD: f64 = 0.65;
-/// Segments to wait for at the flow's rate; at the link's rate they are more if another flow has the rest of it.
+/// Length of a queue in segments at the flow's rate. If another flow shares the link, more segments fit that delay at
+/// the link's rate.
 const WAITED_SEGMENTS: f64 = 0.75;
-/// Share of a policer's losses that occur without a queue; if some come from a queue, the queue drops them.
+/// Minimum share of losses without a queue for a policer; otherwise a queue drops the packets.
 const UNQUEUED_SHARE: f64 = 0.8;
 /// Factor by which trains exceed the throughput, and their share of all trains, if nothing queues.
 const FAST: f64 = 1.3;
@@ -39,8 +41,8 @@ const FAST_SHARE: f64 = 0.15;
 /// Minimum number of rounds at one rate, and their share of the time, if no train shows it.
 const LEAST_ROUNDS: usize = 8;
 const ROUNDS_SHARE: f64 = 0.5;
-/// Rounds whose rates differ by less count as equal; their flights must differ by at least the second value to show that
-/// the rate does not follow.
+/// Rounds whose rates differ by less count as equal; their flights must differ by at least the second factor to show
+/// that the rate does not depend on the flight.
 const SAME_RATE: f64 = 1.1;
 const OTHER_FLIGHT: u32 = 3;
 /// A smaller flight is not limited by a send buffer: Linux allocates at least 16 KiB (tcp_wmem).
@@ -55,15 +57,15 @@ pub struct Bottleneck {
     pub bytes_per_s: f64,
     /// Minimum RTT; None if none was measured.
     pub base_us: Option<u32>,
-    /// The excess over the rate is dropped, and nothing is queued.
+    /// Whether the excess over the rate is dropped, and nothing is queued.
     pub is_policed: bool,
-    /// The rate was the same between all losses, whatever was in flight.
+    /// Whether the rate was the same between all losses, whatever was in flight.
     pub is_steady: bool,
 }
 
 impl Bottleneck {
     /// Measure by the best available evidence: throughput between losses, the trains, or the rounds themselves.
-    /// `records` are those of the path's rounds, `far` round trips between capture point and receiver.
+    /// `records`: the path's rounds. `far`: RTTs between the capture point and the receiver.
     pub fn of(path: &PathHistory, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
         let plain = Bottleneck {
             bytes_per_s: 0.0,
@@ -91,7 +93,7 @@ impl Bottleneck {
     }
 
     /// Return whether much of a flight was dropped without a queue, although the path carries more: a policer drops the
-    /// excess while its bucket is empty. Trains keep the rate at which they reached it.
+    /// excess while its bucket is empty. A policer does not change the rate of trains.
     fn drops_below_its_rate(&self, path: &PathHistory, records: &[Record]) -> bool {
         let (Some(base_us), Some(delay_us)) = (self.base_us, path.drops_at_us()) else {
             return false;
@@ -230,8 +232,8 @@ impl Bottleneck {
         });
         let differs = u64::from(most) * 2 >= u64::from(least) * u64::from(OTHER_FLIGHT);
         let is_few = most < mss.saturating_mul(FEW_SEGMENTS);
-        // A flight this small that stays the same for long without loss is what the card takes, one segment after the
-        // other: no window grows so slowly (half a segment per round at least, RFC 9438 §4.3, would change the flight).
+        // A flight this small that stays constant without loss is limited by the network card, which takes one segment
+        // at a time: any window would have grown (by at least half a segment per round, RFC 9438 §4.3).
         let spaced_ns = EVEN * f64::from(found.queue_us(1.0, mss)) * 1e3;
         let even = same
             .iter()
@@ -247,9 +249,10 @@ impl Bottleneck {
         ((has_waited && (differs || is_few)) || (is_few && is_calm)).then_some(found)
     }
 
-    /// Return the rate of most rounds that had nothing in flight for part of the time: full segments follow each other
-    /// evenly, and queue if two are on the way. A card that takes so few at a time (TCP small queues,
-    /// `tcp_small_queue_check`, net/ipv4/tcp_output.c) leaves nothing in flight between two; a writer leaves no queue.
+    /// Return the rate of most rounds that had nothing in flight for part of the time, if full segments follow each
+    /// other evenly and queue when two are in transit. A network card that takes few segments at a time (TCP small
+    /// queues, `tcp_small_queue_check`, net/ipv4/tcp_output.c) leaves nothing in flight between two segments; an
+    /// application that paces its writes causes no queue.
     fn by_few(self, records: &[Record], mss: u32) -> Option<Self> {
         let mut few: Vec<(f64, &Record)> = (records.iter())
             .filter(|record| record.peak_bytes < mss.saturating_mul(FEW_SEGMENTS))

@@ -29,8 +29,8 @@ const MOST_MISS: f32 = 0.7;
 /// An algorithm fits if the mean error is below the first value, and the other's is larger by the second.
 const FITS: f32 = 0.2;
 const FITS_BETTER: f32 = 0.08;
-/// Linux's CUBIC grows by a twentieth a round until its first loss (`bictcp_update`), from when slow start has ended
-/// without one (HyStart); what grows by a segment a round grows by less from so many segments on.
+/// If slow start ends without loss (HyStart), Linux's CUBIC grows by a twentieth per round until its first loss
+/// (`bictcp_update`). From the second value on, in segments, growth by one segment per round is less than that.
 const FIRST_GROWTH: std::ops::Range<f32> = 1.03..1.07;
 const FIRST_SEGMENTS: f32 = 40.0;
 /// DCTCP cuts by half of the marked share (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
@@ -64,7 +64,7 @@ struct Round {
     is_held: bool,
     is_lossy: bool,
     is_marked: bool,
-    /// Data arrived after a gap: SACKed bytes count as in flight, though they no longer use the window.
+    /// Whether data arrived after a gap: SACKed bytes count as in flight, although they no longer use the window.
     is_disordered: bool,
 }
 

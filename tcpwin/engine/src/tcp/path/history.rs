@@ -280,7 +280,7 @@ pub struct PathHistory {
     loss_delay_us: u32,
     /// Present once something was lost.
     drops: Option<Box<Drops>>,
-    /// Round trips between the capture point and the sender, if part of the path lies there.
+    /// Whether the sender is away from the capture point; `near` then holds the RTTs in between.
     is_away: bool,
     /// Whether loss was detected in this round.
     is_lossy: bool,
@@ -415,7 +415,7 @@ impl PathHistory {
             return;
         }
         match &mut self.response {
-            // Nothing is followed yet that disorder could disturb.
+            // The response is not followed yet, so disorder cannot disturb it.
             None if record.peak_bytes < mss.saturating_mul(RESPONSE_SEGMENTS) => return,
             Some(response) if over.is_disordered => response.note_disorder(),
             _ => {}

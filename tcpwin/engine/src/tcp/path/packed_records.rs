@@ -1,7 +1,7 @@
 //! The records of a direction's rounds, packed into about twenty bytes each instead of a hundred.
 //!
-//! Rounds end often, and with thousands of connections no record stays in a cache: their cost is the memory written. Most
-//! fields are small, zero, or derivable from another. Comes in: records in order. Goes out: the same records.
+//! Rounds end often, and with thousands of connections no record stays in a cache: their cost is the memory written.
+//! Most fields are small, zero, or derivable from another. In: records in order. Out: the same records.
 
 use crate::cache::ask_for;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};

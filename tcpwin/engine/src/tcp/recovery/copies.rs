@@ -1,6 +1,6 @@
-//! Finds copies from behind a router, which follow hundreds of other segments, by time.
+//! Finds copies captured behind a router, which may follow hundreds of segments later.
 //!
-//! A copied SYN, or an early copy, shows which connections have any. Only their newest segments are kept.
+//! A copied SYN, or an early copy, shows which connections have copies. Only the newest segments of these are kept.
 
 use std::collections::HashMap;
 

@@ -34,14 +34,14 @@ pub struct Resend {
     /// The timeout, without back-off, that it started.
     pub rto_ns: i64,
     pub tsval: Option<u32>,
-    /// Its TSval is certainly another than the original's.
+    /// Whether its TSval certainly differs from the original's.
     is_distinct: bool,
     /// Its main kind, as in the row.
     pub events: Events,
     /// Whether it was sent in the current phase.
     is_of_phase: bool,
     is_needless: bool,
-    /// A DSACK showed that the preceding copy was not lost, or that this one was needless.
+    /// Whether a DSACK showed that the preceding copy was not lost, or that this one was needless.
     is_disproved: bool,
     /// Total bytes acknowledged when it was sent.
     acked_bytes: u64,
@@ -62,7 +62,7 @@ pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Episode {
     pub phase: Phase,
-    /// It repairs data for which the receiver had withdrawn its window, also after a timeout.
+    /// Whether the recovery repairs data for which the receiver had withdrawn the window, also after a timeout.
     pub is_refused: bool,
     /// SND.MAX when the phase began; its acknowledgment ends the phase.
     point: Seq,
@@ -80,7 +80,7 @@ pub struct Episode {
     pub backoff: u32,
     /// Whether the sender probes for tail loss, if its timers showed it.
     pub sends_probes: Option<bool>,
-    /// The timeout's retransmission awaits the ACKs that show whether it was needed (RFC 5682).
+    /// Whether F-RTO waits for the ACKs that show whether the timeout's retransmission was needed (RFC 5682).
     is_frto_armed: bool,
     /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
     first_tsval: Option<u32>,
@@ -128,11 +128,11 @@ pub struct Shown {
     pub is_partial: bool,
     /// Send time of the acknowledged copy, if timestamps show it.
     pub echoed_ns: Option<i64>,
-    /// The echo is the newest copy's: no later one can have triggered the ACK.
+    /// Whether the ACK echoes the newest copy: no later one can have triggered it.
     pub is_newest: bool,
     /// Send time of that copy.
     pub newest_ns: Option<i64>,
-    /// The echo is the original's: it had arrived, and the retransmission was needless.
+    /// Whether the ACK echoes the original: it had arrived, and the retransmission was needless.
     pub is_original: bool,
 }
 
@@ -147,12 +147,12 @@ pub struct Resent {
     pub frame: u64,
     pub rto_ns: i64,
     pub tsval: Option<u32>,
-    /// Its TSval certainly differs from the original's.
+    /// Whether the TSval certainly differs from the original's.
     pub is_distinct: bool,
     pub events: Events,
     /// Total bytes acknowledged before.
     pub acked_bytes: u64,
-    /// The receiver had withdrawn the window for its first byte.
+    /// Whether the receiver had withdrawn the window for the first byte.
     pub is_refused: bool,
 }
 
@@ -162,12 +162,12 @@ impl Episode {
         self.phase == Phase::Open && self.ambiguous.is_empty() && self.probe_end.is_none()
     }
 
-    /// Return whether some of it was already retransmitted in this phase.
+    /// Return whether part of the range was already retransmitted in this phase.
     pub fn is_repeated(&self, seq: Seq, end: Seq) -> bool {
         self.repeated.overlap(seq, end) > 0
     }
 
-    /// Return whether it was last retransmitted in a fast recovery, this one or an earlier one.
+    /// Return whether the range was last retransmitted in this or an earlier fast recovery.
     pub fn was_recovered(&self, seq: Seq, end: Seq) -> bool {
         let in_recovery = event::FAST_RETRANSMISSION | event::RECOVERY_RETRANSMISSION;
         let resend = self.last_resend(seq, end);
@@ -260,7 +260,7 @@ impl Episode {
             RetransmissionCause::Fin => self.fin = self.fin.saturating_add(1),
             RetransmissionCause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
             RetransmissionCause::ZeroWindow => {
-                // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
+                // Linux's `tcp_retransmit_timer` enters the loss state if the window closed on data in flight.
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
                 self.zero_window = self.zero_window.saturating_add(1);
@@ -315,7 +315,8 @@ impl Episode {
         self.probe_end = None;
     }
 
-    /// Return the newest retransmission of these bytes within a time before, which the capture may hold twice.
+    /// Return the events of the newest retransmission from `seq` in the last `within_ns`, which the capture may hold
+    /// twice.
     pub fn just_resent(&self, seq: Seq, now_ns: i64, within_ns: i64) -> Option<Events> {
         let resend = self.resends.iter().rev().find(|resend| resend.seq == seq)?;
         (now_ns.saturating_sub(resend.time_ns) <= within_ns).then_some(resend.events)

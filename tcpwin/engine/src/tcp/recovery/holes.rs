@@ -69,8 +69,8 @@ impl Holes {
 /// Judge whether newly captured bytes were sent no later than the segment that overtook them, by timestamps first, then IP
 /// identification, then time relative to the round trip (rule 6.2). None if they were retransmitted.
 ///
-/// The opener's own timestamp shows nothing if the clock may not have ticked; if `newest_tsval` shows that it has, a
-/// retransmission would carry a newer timestamp.
+/// The same timestamp as that of the overtaking segment shows nothing, unless `newest_tsval` shows that the clock has
+/// ticked since: a retransmission would then carry a newer timestamp.
 pub fn lateness(
     hole: &Hole,
     segment: &Segment,

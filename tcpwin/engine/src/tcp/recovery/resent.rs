@@ -12,30 +12,30 @@ pub const DUPLICATE_THRESHOLD: u32 = 3;
 /// differ from ours.
 const TIMER_SHARE_NUMERATOR: i64 = 85;
 const TIMER_SHARE_DENOMINATOR: i64 = 100;
-/// A sender answers an ACK within this time, or its timer did.
+/// A sender reacts to an ACK within this time; later segments are sent by a timer.
 const PROMPT_NS: i64 = 3_000_000;
 /// Linux's allowance for a delayed ACK in the probe timer with one segment in flight (`tcp_schedule_loss_probe`).
 const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
-/// Timeouts after which no probe comes any more: it is sent no later than the timeout, which the capture may estimate
-/// too low.
+/// Number of timeouts after which a segment cannot be a probe. Probes are sent no later than the timeout, which the
+/// capture may underestimate.
 const OVERDUE: i64 = 4;
 
 /// Facts known when data is captured a second time.
 #[derive(Clone, Copy, Debug)]
 pub struct ResendContext {
     pub phase: Phase,
-    /// It begins at SND.UNA, the head of the line.
+    /// Whether it begins at SND.UNA (the head).
     pub is_head: bool,
-    /// It ends at SND.MAX.
+    /// Whether it ends at SND.MAX (the tail).
     pub is_tail: bool,
-    /// Some of it was already retransmitted (see `Episode::is_repeated`).
+    /// Whether part of it was already retransmitted (see `Episode::is_repeated`).
     pub is_repeated: bool,
-    /// A probe is in flight, not yet acknowledged.
+    /// Whether an unacknowledged probe is in flight.
     pub is_probe_out: bool,
     pub is_lone: bool,
     /// Whether the sender probes for tail loss, if that is known.
     pub sends_probes: Option<bool>,
-    /// The capture point is next to the sender: nothing was lost before it.
+    /// Whether the capture point is next to the sender, so that nothing was lost before it.
     pub is_near: bool,
     pub has_sack: bool,
     /// Duplicate ACKs at SND.UNA that had reached the sender.
@@ -44,13 +44,13 @@ pub struct ResendContext {
     pub sacked_above: u32,
     pub sacked_ranges: u32,
     pub mss: u32,
-    /// It was last retransmitted in a fast recovery, this one or an earlier one.
+    /// Whether it was last retransmitted in this or an earlier fast recovery.
     pub was_recovered: bool,
-    /// SACK reports data above it that was retransmitted in this phase.
+    /// Whether SACK reports data above it that was retransmitted in this phase.
     pub is_sacked_again: bool,
-    /// Something was retransmitted within the last one and a half round trips.
+    /// Whether anything was retransmitted within the last one and a half round trips.
     pub is_going_on: bool,
-    /// A retransmission sent after it has arrived.
+    /// Whether a later retransmission has arrived.
     pub is_overtaken: bool,
     /// Consecutive timeouts before it.
     pub backoff: u32,
@@ -93,7 +93,7 @@ impl ResendContext {
             || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
     }
 
-    /// Return true if a probe cannot be a timeout, which comes later or sends the head.
+    /// Return whether a probe cannot be a timeout's retransmission, which comes later or repeats the head.
     fn is_certain_probe(&self) -> bool {
         !self.is_head || (self.smoothed_ns.is_some() && !self.is_timed_out())
     }
@@ -131,7 +131,7 @@ pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<b
                 context.has_sack && context.phase == Phase::Open && context.backoff == 0;
             let is_silent = context.duplicate_acks == 0 && context.sacked_above == 0;
             let is_unprobed = !context.is_probe_out && !context.is_lone && context.is_near;
-            // A probe may be new data, sent that much later than the oldest.
+            // A probe may be new data, sent later than the oldest data by this much.
             let spread_ns = context.oldest_ns.saturating_sub(context.quiet_ns);
             let is_one_flight =
                 !ResendContext::reaches(spread_ns, context.smoothed_ns?.saturating_mul(2));

@@ -368,8 +368,8 @@ fn cover_doubtful(
     } else {
         shown.echoed_ns
     };
-    // An echo older than the newest copy may have come with the answer to that one (Karn, RFC 6298 §3), unless no
-    // answer to it can be here yet.
+    // The echo of an older copy may come with the ACK of the newest one (Karn's algorithm, RFC 6298 §3), unless it is
+    // too soon for that ACK.
     let is_too_soon = |newest_ns: i64| {
         let since_ns = segment.time_ns.saturating_sub(newest_ns).max(0) as u64;
         (acked.ledger.min_ns()).is_some_and(|least_ns| since_ns < least_ns)

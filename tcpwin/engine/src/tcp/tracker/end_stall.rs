@@ -81,7 +81,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
         if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
             return None;
         }
-        // So did one that sends nothing: it would have retransmitted this (RFC 6298 §5.4).
+        // So did a sender that sends nothing: it would have retransmitted this data (RFC 6298 §5.4).
         if resent.is_none() && seen_ns.saturating_sub(start_ns) > overdue_ns {
             return None;
         }
@@ -122,8 +122,8 @@ impl Connection {
 
     /// Return the end of the wait for the connection: the capture's end, bounded by the next timers.
     ///
-    /// Files are concatenated and merged: if a later part lacks the segment of an expired timer, the connection's own
-    /// packets show no longer wait.
+    /// If the capture is a concatenation and a later part lacks the segment of an expired timer, the connection's own
+    /// packets do not show a longer wait.
     pub(super) fn waits_until_ns(&self, last_ns: i64) -> i64 {
         let next_ns = self.next_timer_ns(0).max(self.next_timer_ns(1));
         last_ns
@@ -132,7 +132,7 @@ impl Connection {
     }
 
     /// Return the time after the connection's last segment by which a timer of a side has expired: two timeouts, or
-    /// twice the time of those before, each of which doubled (RFC 6298 §5.5).
+    /// twice the time of the previous tries, as each timeout doubles (RFC 6298 §5.5).
     fn next_timer_ns(&self, side: usize) -> i64 {
         let (sent, peer) = (&self.directions[side], &self.directions[1 - side]);
         let timeout_ns = sent
@@ -191,7 +191,7 @@ impl Direction {
                 || self.cold_state.as_deref().is_some_and(waits))
     }
 
-    /// Note that its peer sent something.
+    /// Record that the peer sent something.
     #[inline]
     pub(super) fn note_heard(&mut self) {
         if let Some(waiting) = self
@@ -223,7 +223,7 @@ impl Direction {
         }
     }
 
-    /// Recharge the time of a stall to the silent peer, whatever it was charged to before.
+    /// Charge the time of a stall to the silent peer, instead of what it was charged to before.
     fn note_unanswered(&mut self, stall: &EndStall) {
         let is_closed = self
             .cold_state

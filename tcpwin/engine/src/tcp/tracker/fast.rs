@@ -19,7 +19,7 @@ const MAY_BE_CAPTURED: u8 = capture_flag::SNAPPED | capture_flag::LENGTH_FROM_FR
 pub struct Ordinary {
     pub events: Events,
     pub rtt_ns: Option<u64>,
-    /// The sender's next segment is not ordinary.
+    /// Whether the sender's next segment is not ordinary.
     pub is_last: bool,
 }
 

@@ -376,7 +376,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer()));
     let default_mss = DEFAULT_MSS[usize::from(connection.marks.ip_version() == 6)];
-    // A SYN that was not captured may have offered it.
+    // A SYN that was not captured may have offered timestamps.
     let has_timestamps =
         (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));
     let has_both = syns.iter().all(|syn| syn.offer != Offer::Unseen);

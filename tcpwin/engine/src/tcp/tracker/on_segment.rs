@@ -135,7 +135,7 @@ impl Connection {
             self.incidents_mut().count(side, events);
         }
         if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
-            // Segments between two samples may explain all of it.
+            // Segments between two samples may explain the retransmission.
             evidence.diagnosis.confidence = Confidence::Possible;
         }
         if let Some(before) = before {

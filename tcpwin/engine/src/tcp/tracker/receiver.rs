@@ -176,7 +176,8 @@ impl Direction {
     #[cold]
     pub(super) fn take_back(&mut self, edge: Seq, shrink_bytes: u32) {
         let (una, nxt, acked_bytes) = (self.flight.una, self.flight.nxt, self.acked_bytes);
-        // The sender stays within the edge that it knows; away from it, data beyond arrives for one more round trip.
+        // The sender stays within the edge that it knows, so away from the sender, data beyond the new edge arrives for
+        // one more round trip.
         let is_near = self.pace().is_none_or(|pace| pace.view.is_none());
         let right = edge + shrink_bytes;
         let right = if is_near && nxt.is_before(right) {

@@ -170,7 +170,7 @@ fn take_resent(sent: &mut Direction, cause: RetransmissionCause, resent: &Resent
     if !asks_window {
         return 0;
     }
-    // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
+    // If the window closed on outstanding data, Linux retransmits it instead of probing (`tcp_retransmit_timer`).
     cold_state.zero().probe(resent.time_ns);
     event::ZERO_WINDOW_PROBE
 }

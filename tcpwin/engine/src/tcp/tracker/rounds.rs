@@ -157,7 +157,8 @@ impl Direction {
         if !newest.una.is_before(first.una) {
             view.acked(newest, self.last_ack_ns);
         } else if is_early && newest.edge.is_after(first.edge) {
-            // No TCP sends such an ACK, which opened the window without acknowledging the SYN; later data counts by it.
+            // An ACK that opens the window without acknowledging the SYN is not valid TCP, but later data uses that
+            // window.
             let edge = newest.edge;
             view.acked(Known { edge, ..first }, self.last_ack_ns);
         }

@@ -170,7 +170,7 @@ impl Direction {
         if segment.payload_len >= mss || is_answer || self.data_segments == 0 {
             return;
         }
-        // A window or a stack that holds one segment makes the same pattern, with segments of one size.
+        // A window or a stack that holds one segment causes the same pattern, but with segments of one size.
         let is_alike = self
             .pace()
             .is_none_or(|pace| pace.last_payload == segment.payload_len);
@@ -280,7 +280,7 @@ impl Direction {
             }
             return true;
         }
-        // Its acknowledgment shows what it had when it sent this.
+        // Its acknowledgment number shows what it had received when it sent this segment.
         let has_all = !Seq(segment.ack).is_before(peer.flight.nxt);
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         let path_ns = self.path_ns(peer);

@@ -113,7 +113,7 @@ pub struct ScaleInference {
     pub firm_min: u8,
     passed: [u8; MAX_SHIFT as usize],
     coincidences: [u16; MAX_SHIFT as usize + 1],
-    /// Data passed even the largest edge: the captured windows do not belong to this data.
+    /// Whether data passed even the largest edge, so that the captured windows do not belong to this data.
     pub is_contradicted: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct Episode {
     pub start_frame: u64,
     pub end_frame: u64,
     pub probes: u32,
-    /// Time from the first zero window to the first probe; the next field is that between the last two probes.
+    /// Time from the first zero window to the first probe; the next field is the time between the last two probes.
     pub first_probe_after_ns: i64,
     pub last_probe_interval_ns: i64,
     pub ended_by: EndedBy,

@@ -42,7 +42,7 @@ fn a_rate_that_does_not_follow_the_flight_is_the_paths() {
         ..UNKNOWN
     };
     assert!(untimed.by_rounds(&[unqueued; 16], MSS).is_some());
-    // A loss in 31 rounds is not what keeps a flight of seven segments; one in ten may be.
+    // A loss every 31 rounds does not keep a flight at seven segments; a loss every ten rounds may.
     let lossy = Record {
         losses: 1,
         ..unqueued
@@ -53,7 +53,7 @@ fn a_rate_that_does_not_follow_the_flight_is_the_paths() {
     };
     assert!(UNKNOWN.by_rounds(&with_losses(31), MSS).is_some());
     assert!(UNKNOWN.by_rounds(&with_losses(10), MSS).is_none());
-    // Few rounds were timed, and in all of these segments waited.
+    // Few rounds were timed, and segments waited in all of them.
     let seldom = Record {
         delay_us: 0,
         ..of_few
@@ -248,7 +248,7 @@ fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
 
 #[test]
 fn losses_in_the_queue_of_another_flow_are_not_a_policers() {
-    // 6 ms a segment on the link, of which the other flow has every second.
+    // 6 ms per segment on the link; every second segment belongs to the other flow.
     let half = Bottleneck {
         base_us: Some(18_000),
         ..UNKNOWN
