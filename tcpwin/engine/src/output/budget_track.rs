@@ -1,7 +1,8 @@
 //! The time budget of a followed direction over time.
 //!
 //! In: the direction's state after each segment, with its budget log. Out: spans with their items, which add up to the
-//! direction's budget. Corrections that the budget's fields make to sums are made here at the time where they belong.
+//! direction's budget. The corrections that the budget's fields make to sums are made here in the spans that they
+//! concern.
 
 use crate::output::field::DirectionView;
 use crate::output::series::Span;

@@ -91,7 +91,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Create a condition on a field of the connection or, for that group, of a direction. None for an unknown name.
+    /// Create a condition on a field of the connection or, if `of_direction`, of a direction. None for an unknown name.
     pub fn new(
         of_direction: bool,
         name: &str,

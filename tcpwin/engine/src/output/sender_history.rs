@@ -11,7 +11,7 @@ use crate::tcp::window::sender_view::{Known, SenderView};
 /// Maximum ACKs in transit; beyond it the oldest takes effect immediately, as in the view.
 const MAX_ON_THE_WAY: usize = 4096;
 
-/// What the sender knows from `time_ns` on.
+/// The sender's view from `time_ns` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     pub time_ns: i64,

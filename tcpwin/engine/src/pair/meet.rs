@@ -263,8 +263,8 @@ impl<R: Rows> Pairer<'_, R> {
             Side::A => apart,
             Side::B => -apart,
         });
-        // With one direction only, a packet appears to arrive when it leaves, and a quick one earlier: retransmissions
-        // must be known before their acknowledgments.
+        // With packets of one direction only, the offset makes a packet appear to arrive when it leaves, and a quicker
+        // one even earlier. Delay arrivals, so that retransmissions are known before their acknowledgments.
         let sooner_ns = match (candidate.apart_ns, near_of_first) {
             ([Some(_), None], Side::A) | ([None, Some(_)], Side::B) => -BEGIN_NS,
             ([Some(_), None], Side::B) | ([None, Some(_)], Side::A) => BEGIN_NS,

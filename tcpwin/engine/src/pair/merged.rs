@@ -1,4 +1,4 @@
-//! A capture that holds two: determine at which of two points each packet was captured.
+//! A capture made at two points: determine the point at which each packet was captured.
 //!
 //! A packet that passed both points appears twice, differing only in its TTL and, with NAT, its addresses. The first
 //! pass finds the copies and their properties at each point; the second assigns each packet. A higher TTL is nearer to

@@ -36,7 +36,7 @@ pub struct LimitRow {
 
 macro_rules! limits {
     ($($limit:ident $name:literal $label:literal $phrase:literal $group:ident $owner:ident $mendable:ident [$($item:ident)*];)*) => {
-        /// What limits a transfer, in the order of machine formats.
+        /// The limits of a transfer, in the order of machine formats.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Limit { $($limit),* }

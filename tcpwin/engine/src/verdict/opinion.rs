@@ -49,7 +49,7 @@ codes! {
     /// Many exchanges, each a round trip. Numbers: the exchanges, and a round trip.
     Chatty "chatty",
     NothingAsked "nothing_asked",
-    /// Both sides send when they like.
+    /// Both sides send whenever they like.
     Interleaved "interleaved",
 }
 

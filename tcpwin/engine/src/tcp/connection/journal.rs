@@ -9,7 +9,7 @@ use crate::tcp::recovery::cause::{Confidence, Diagnosis, RetransmissionCause};
 use crate::tcp::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
-/// Events with facts of their own: a cause, an age, an original.
+/// Events that carry a cause, an age or an original.
 pub const TELLING: Events =
     event::WITH_EVIDENCE | event::SYN_RETRANSMISSION | event::IDLE_RESTART | event::WINDOW_SHRINK;
 /// Maximum number of such events per connection.

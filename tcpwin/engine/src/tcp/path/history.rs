@@ -355,7 +355,7 @@ impl PathHistory {
 
     #[inline(never)]
     fn enter_trains(&mut self) {
-        // A search would wait for memory at each step.
+        // Prefetch all bins: a binary search would wait for memory at each step.
         self.rates.iter().for_each(|rates| ask_for_items(rates));
         for (class, bin) in newest(&self.newest, self.newest_count) {
             if let Some(rates) = self.rates.get_mut(class) {

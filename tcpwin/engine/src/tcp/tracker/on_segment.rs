@@ -118,7 +118,7 @@ impl Connection {
         }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
-            // Limits are noted only with the next plain segment.
+            // The next plain segment decides again.
             self.is_ordinary = [false; 2];
             self.take_control(side, segment, evidence)
         } else {
@@ -206,7 +206,7 @@ impl Connection {
             }
         }
         if segment.payload_len > 0 {
-            // Segments after the step are compared with this.
+            // Later segments are compared with this time.
             let last_data_ns = &mut self.directions[side].last_data_ns;
             *last_data_ns = last_data_ns.saturating_add(stepped_ns);
         }

@@ -372,7 +372,7 @@ impl Direction {
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
-        // It may answer the peer's data since then.
+        // The data may be an answer to data that the peer has sent since.
         let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
         let Some(pace) = self.ledger.pace_mut() else {
             return;

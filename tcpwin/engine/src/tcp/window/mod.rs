@@ -6,7 +6,7 @@ pub mod scale;
 pub mod sender_view;
 pub mod zero;
 
-/// Return the strategy for an impossible time span, which must stay within bounds.
+/// Return the maximum time span, which replaces impossible ones. A separate function keeps the branch cold.
 #[cold]
 fn longest_ns() -> i64 {
     i64::MAX

@@ -109,7 +109,8 @@ proptest! {
         prop_assert_eq!(layered(&packet), (Outcome::Segment, quick));
     }
 
-    /// Any byte changed: where the fast path still answers, the walk agrees, and parse gives the walk's answer.
+    /// With a byte changed and the frame cut, the layered walk agrees with the fast path where that applies, and
+    /// `parse` returns the walk's result.
     #[test]
     fn both_paths_agree_on_almost_ordinary_packets(
         (mut frame, original_len) in ordinary_frame(),
