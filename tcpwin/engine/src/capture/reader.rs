@@ -115,18 +115,8 @@ impl CaptureReader {
             left: max_bytes,
             max_bytes,
         });
-        let mut facts = CaptureFacts::new(name.to_owned(), compression);
-        let mut buffer = ByteBuffer::new(stream, buffer_bytes);
-        let parser = Self::open_parser(&mut buffer, &mut facts)?;
-        let mut reader = Self {
-            buffer,
-            parser,
-            facts,
-            frame: 0,
-            time_ns: i64::MIN,
-            offset: 0,
-            bytes_on_disk,
-        };
+        let facts = CaptureFacts::new(name.to_owned(), compression);
+        let mut reader = Self::over(stream, facts, buffer_bytes, bytes_on_disk)?;
         reader.count_bytes();
         Ok(reader)
     }
@@ -137,8 +127,17 @@ impl CaptureReader {
         name: &str,
         buffer_bytes: usize,
     ) -> Result<Self, CaptureError> {
-        let mut facts = CaptureFacts::new(name.to_owned(), Vec::new());
-        let mut buffer = ByteBuffer::new(Box::new(file), buffer_bytes);
+        let facts = CaptureFacts::new(name.to_owned(), Vec::new());
+        Self::over(Box::new(file), facts, buffer_bytes, Arc::default())
+    }
+
+    fn over(
+        stream: Box<dyn Read + Send>,
+        mut facts: CaptureFacts,
+        buffer_bytes: usize,
+        bytes_on_disk: Arc<AtomicU64>,
+    ) -> Result<Self, CaptureError> {
+        let mut buffer = ByteBuffer::new(stream, buffer_bytes);
         let parser = Self::open_parser(&mut buffer, &mut facts)?;
         Ok(Self {
             buffer,
@@ -147,7 +146,7 @@ impl CaptureReader {
             frame: 0,
             time_ns: i64::MIN,
             offset: 0,
-            bytes_on_disk: Arc::default(),
+            bytes_on_disk,
         })
     }
 

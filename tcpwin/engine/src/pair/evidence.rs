@@ -52,34 +52,22 @@ impl<R: Rows> Pairer<'_, R> {
         let path = self.direction_mut(number);
         path.resent += 1;
         let lacks_first = path.lacks_first_of(packet);
-        let mut at = path.lists[path.near.index()].last;
+        let [near, far] = [path.near, path.far()].map(|side| path.lists[side.index()]);
         let mut lost_bytes = 0;
         let mut all_lost = true;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            let entry = self.pending.get_mut(at);
+        self.pending.for_newest(near, |entry| {
             if entry.packet.sequence_len() > 0 && entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
                 all_lost &= entry.mark.has_hole;
                 lost_bytes += entry.packet.sequence_len();
             }
-            at = self.pending.previous_in_direction(at);
-        }
+        });
         if lacks_first && lost_bytes == 0 {
             self.direction_mut(number).refuses = true;
         }
-        let path = self.direction(number);
-        let mut at = path.lists[path.far().index()].last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            let entry = self.pending.get_mut(at);
+        self.pending.for_newest(far, |entry| {
             entry.mark.is_copied |= entry.packet.overlaps(packet);
-            at = self.pending.previous_in_direction(at);
-        }
+        });
         all_lost && lost_bytes >= packet.sequence_len()
     }
 
@@ -89,17 +77,10 @@ impl<R: Rows> Pairer<'_, R> {
             return;
         }
         let path = self.direction(number);
-        let mut at = path.lists[path.near.index()].last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            let entry = self.pending.get_mut(at);
-            if entry.packet.overlaps(packet) {
-                entry.mark.is_copied = true;
-            }
-            at = self.pending.previous_in_direction(at);
-        }
+        let near = path.lists[path.near.index()];
+        self.pending.for_newest(near, |entry| {
+            entry.mark.is_copied |= entry.packet.overlaps(packet);
+        });
     }
 
     /// Mark packets as overtaken that left before an arriving packet and have not arrived. `until`: the arriving
@@ -205,18 +186,11 @@ impl<R: Rows> Pairer<'_, R> {
     /// Note bytes that the receiver reports as received twice (RFC 2883).
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
         let path = self.direction(number);
-        let mut at = path.lists[path.near.index()].last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            let entry = self.pending.get_mut(at);
+        let near = path.lists[path.near.index()];
+        self.pending.for_newest(near, |entry| {
             let packet = &entry.packet;
-            if packet.start().is_before(right) && left.is_before(packet.end()) {
-                entry.mark.has_dsack = true;
-            }
-            at = self.pending.previous_in_direction(at);
-        }
+            entry.mark.has_dsack |= packet.start().is_before(right) && left.is_before(packet.end());
+        });
     }
 
     /// Find bytes that the receiver lacked when this packet left it: those between its acknowledgment and its SACK

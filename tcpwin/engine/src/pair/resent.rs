@@ -83,32 +83,21 @@ impl<R: Rows> Pairer<'_, R> {
     /// Record in a retransmission's mark what is known as it leaves.
     pub fn note_copy_before(&mut self, number: u32, packet: &Sighting, mark: &mut Mark) {
         let path = self.direction(number);
-        let near = path.near;
         let first = packet.start();
         mark.was_covered = path.is_covered(first, packet.end());
         mark.was_lacking = path.lacks_first_of(packet);
         let acked_since = |arrived_ns: i64| path.last_ack_ns > arrived_ns;
         mark.copy_was_refused = path.arrived_ns(first, u64::MAX).is_some_and(acked_since);
-        let mut at = path.lists[near.index()].last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            let other = &self.pending.get(at).packet;
-            if !other.start().is_after(first) && first.is_before(other.end()) {
-                mark.copy_before = Some(self.pending.handle(at));
-                break;
-            }
-            at = self.pending.previous_in_direction(at);
-        }
+        let holds_first = |at: &u32| {
+            let other = &self.pending.get(*at).packet;
+            !other.start().is_after(first) && first.is_before(other.end())
+        };
+        let mut waiting = self.pending.newest(path.lists[path.near.index()]);
+        mark.copy_before = waiting.find(holds_first).map(|at| self.pending.handle(at));
         // ACKs that left the receiver long enough ago to have arrived.
         let back = self.direction(number ^ 1);
         let patience_ns = back.patience_ns();
-        let mut at = back.lists[back.near.index()].last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
+        for at in self.pending.newest(back.lists[back.near.index()]) {
             let entry = self.pending.get(at);
             let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
             let is_lost = entry.mark.is_overtaken || since_ns > patience_ns;
@@ -116,7 +105,6 @@ impl<R: Rows> Pairer<'_, R> {
                 let seen = self.direction(number).acked_at_near;
                 mark.ack_was_lost = seen.is_none_or(|seen| seen.is_before(packet.end()));
             }
-            at = self.pending.previous_in_direction(at);
         }
     }
 

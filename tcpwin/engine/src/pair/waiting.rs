@@ -182,9 +182,23 @@ impl PendingSlots {
         self.get(at).way_links.after
     }
 
-    #[inline]
-    pub fn previous_in_direction(&self, at: u32) -> u32 {
-        self.get(at).way_links.before
+    /// Return the newest entries of a direction at one point, newest first.
+    pub fn newest(&self, list: List) -> impl Iterator<Item = u32> + '_ {
+        let entry = |at: u32| (at != NONE).then_some(at);
+        let older = move |at: &u32| entry(self.get(*at).way_links.before);
+        std::iter::successors(entry(list.last), older).take(MAX_LOOKED_AT)
+    }
+
+    /// Visit the newest entries of a direction at one point, newest first.
+    pub fn for_newest(&mut self, list: List, mut visit: impl FnMut(&mut Waiting)) {
+        let mut at = list.last;
+        for _ in 0..MAX_LOOKED_AT {
+            if at == NONE {
+                break;
+            }
+            visit(self.get_mut(at));
+            at = self.get(at).way_links.before;
+        }
     }
 
     /// Return the oldest packet of a capture.

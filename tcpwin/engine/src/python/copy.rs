@@ -212,14 +212,7 @@ pub fn frames_around(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<u64>, bool)> {
     let ids = wanted.keys().copied().collect();
-    let request = SecondPass {
-        source,
-        name,
-        index: index.as_deref(),
-        ids: &ids,
-        shifts: given_shifts(shifts),
-        progress: progress.as_ref(),
-    };
+    let request = SecondPass::new(source, name, &ids, shifts, &index, &progress);
     let new = || Surround::new(wanted.clone(), around);
     let (sink, _, is_same) = result.get().read(request, new)?;
     Ok((sink.finish(), is_same))

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::details::Details;
 use super::result::Result;
-use super::second_reading::{given_shifts, invalidate, only_path, SecondPass, ShiftsArgument};
+use super::second_reading::{invalidate, only_path, SecondPass, ShiftsArgument};
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::PacketIndex;
 use crate::output::series::Span;
@@ -38,14 +38,7 @@ pub fn reopen(
     if ids.iter().any(|id| *id >= opened.connections()) {
         return Ok(None);
     }
-    let request = SecondPass {
-        source,
-        name: "",
-        index: None,
-        ids: &ids,
-        shifts: given_shifts(shifts),
-        progress: None,
-    };
+    let request = SecondPass::new(source, "", &ids, shifts, &None, &None);
     let extent = Extent {
         span: Span::ALL,
         buckets,

@@ -17,7 +17,7 @@ use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, EventFilter, FirstEvents};
 use super::picks::{query, ConditionArgument, Picks};
-use super::second_reading::{given_shifts, SecondPass, ShiftsArgument};
+use super::second_reading::{SecondPass, ShiftsArgument};
 use super::values::value_to_python;
 use crate::event::NAMES;
 use crate::output::address::address_text;
@@ -395,14 +395,7 @@ impl Result {
             rows,
             has_series: true,
         };
-        let request = SecondPass {
-            source,
-            name,
-            index: index.as_deref(),
-            ids: &ids,
-            shifts: given_shifts(shifts),
-            progress: progress.as_ref(),
-        };
+        let request = SecondPass::new(source, name, &ids, shifts, &index, &progress);
         let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
         let (sink, reread, is_same) = self.read(request, new)?;
         Ok(Details::new(sink.finish(&reread.tracker), is_same))
@@ -423,14 +416,7 @@ impl Result {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, bool)> {
         let ids = HashSet::from([only]);
-        let request = SecondPass {
-            source,
-            name,
-            index: index.as_deref(),
-            ids: &ids,
-            shifts: given_shifts(shifts),
-            progress: progress.as_ref(),
-        };
+        let request = SecondPass::new(source, name, &ids, shifts, &index, &progress);
         let new = || RowColumns {
             only: Some(only),
             ..RowColumns::default()
@@ -458,14 +444,7 @@ impl Result {
             .iter()
             .map(|id| Ok((*id, Roles::of(self.get(*id)?))))
             .collect::<PyResult<Vec<_>>>()?;
-        let request = SecondPass {
-            source,
-            name,
-            index: index.as_deref(),
-            ids: &ids,
-            shifts: given_shifts(shifts),
-            progress: progress.as_ref(),
-        };
+        let request = SecondPass::new(source, name, &ids, shifts, &index, &progress);
         let new = || ExchangeSink::new(roles.iter().copied(), most);
         let (sink, _, is_same) = self.read(request, new)?;
         let (found, omitted) = sink.finish();

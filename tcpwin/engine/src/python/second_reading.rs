@@ -30,15 +30,33 @@ pub fn given_shifts(shifts: Option<ShiftsArgument>) -> GivenShifts {
 
 /// The request for a second pass.
 pub struct SecondPass<'a, 'py> {
-    pub source: &'a Bound<'py, PyAny>,
-    pub name: &'a str,
-    pub index: Option<&'a Path>,
+    source: &'a Bound<'py, PyAny>,
+    name: &'a str,
     pub ids: &'a HashSet<u32>,
-    pub shifts: GivenShifts,
-    pub progress: Option<&'a Py<PyAny>>,
+    shifts: GivenShifts,
+    index: Option<&'a Path>,
+    progress: Option<&'a Py<PyAny>>,
 }
 
-impl SecondPass<'_, '_> {
+impl<'a, 'py> SecondPass<'a, 'py> {
+    pub fn new(
+        source: &'a Bound<'py, PyAny>,
+        name: &'a str,
+        ids: &'a HashSet<u32>,
+        shifts: Option<ShiftsArgument>,
+        index: &'a Option<PathBuf>,
+        progress: &'a Option<Py<PyAny>>,
+    ) -> Self {
+        Self {
+            source,
+            name,
+            ids,
+            shifts: given_shifts(shifts),
+            index: index.as_deref(),
+            progress: progress.as_ref(),
+        }
+    }
+
     /// Read into a sink: the packets listed in the index or, if none fits, the whole capture with the tracker.
     pub fn read<S: Sink + Send>(
         self,
