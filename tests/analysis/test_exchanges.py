@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.conversation import Conversation, Exchange
+from stories.conversation import Conversation, Exchange, interleaved
 
 import tcpwin
 from tcpwin import errors
@@ -73,15 +73,7 @@ def test_even_answers_have_no_few_slow_ones(tmp_path: Path) -> None:
 
 
 def test_interleaved_data_has_no_exchanges(tmp_path: Path) -> None:
-    from stories.story import Story
-
-    story = Story().handshake(near="a")
-    for _ in range(40):
-        story.data("a", 300, flags="PA")
-        story.wait(0.002).data("b", 300, flags="PA")
-        story.wait(0.002)
-        story.acked = {"a": max(story.next["b"] - 300, 1), "b": max(story.next["a"] - 300, 1)}
-    analysis = story.analyze(tmp_path)
+    analysis = interleaved().analyze(tmp_path)
     assert analysis.connections[0].exchange_table().height == 0
     assert analysis.exchanges().groups == ()
 

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import dpkt
+import pytest
 
 import tcpwin
 from tcpwin import Connection
@@ -71,17 +72,10 @@ class Flow:
         return connection
 
 
-def test_bulk_in_segments_that_a_tunnel_left_is_not_the_application(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [0, 30], ids=["tunnel", "path-that-comes-to-carry-less"])
+def test_bulk_in_small_segments_is_not_the_application(tmp_path: Path, rounds: int) -> None:
     flow = Flow()
-    flow.rounds(60, 1388)
-    connection = flow.analyze(tmp_path)
-    assert connection.a_to_b.mss_bytes == 1388
-    assert connection.verdict.limit != "sender_application"
-
-
-def test_a_path_that_comes_to_carry_less(tmp_path: Path) -> None:
-    flow = Flow()
-    flow.rounds(30, 1460)
+    flow.rounds(rounds, 1460)
     flow.rounds(60, 1388)
     connection = flow.analyze(tmp_path)
     assert connection.a_to_b.mss_bytes == 1388

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cases import all_cases
 from report.made_findings import NOTE, STALL, bundled, found
-from stories.story import Story
+from stories.story import Story, closed_for
 
 import tcpwin
 from tcpwin.limits import Change, Comparison, FindingChange, Findings, compare
@@ -156,18 +156,6 @@ def test_delay_of_few_or_other_messages_is_not_judged(tmp_path: Path, old: Story
     assert change.old is not None
     assert change.new is not None
     assert change.verdict is None
-
-
-def closed_for(seconds: float) -> Story:
-    """40 segments, 58,400 bytes; the window closes between the halves."""
-    story = Story().handshake()
-    story.burst("a", 20).wait(0.04)
-    story.ack("b", window=0)
-    story.wait(seconds)
-    story.ack("b", window=509)
-    story.wait(0.04).burst("a", 20).wait(0.04)
-    story.ack("b")
-    return story.wait(0.1).close()
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.0, "worse"), (0.21, "worse"), (0.19, "same")])

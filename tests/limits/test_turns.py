@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stories.conversation import Conversation, Exchange
+from stories.conversation import Conversation, Exchange, interleaved
 from stories.story import Story, codes
 
 import tcpwin
@@ -136,13 +136,7 @@ def test_nobody_asked_for_a_long_time(tmp_path: Path) -> None:
 
 def test_both_sides_may_send_when_they_like(tmp_path: Path) -> None:
     """Full duplex: each side's data crosses the other's, so nobody's turn can be told."""
-    story = Story().handshake(near="a")
-    for _ in range(40):
-        story.data("a", 300, flags="PA")
-        story.wait(0.002).data("b", 300, flags="PA")
-        story.wait(0.002)
-        story.acked = {"a": max(story.next["b"] - 300, 1), "b": max(story.next["a"] - 300, 1)}
-    connection = story.analyze(tmp_path).connections[0]
+    connection = interleaved().analyze(tmp_path).connections[0]
     assert connection.turns_state == "interleaved"
     assert connection.requester_turn_ns == connection.responder_turn_ns == 0
     assert connection.verdict.confidence == "possible"

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, blame, judged
-
-
-def closed_for(seconds: float) -> Story:
-    """a sends 20 segments; b acknowledges them with a closed window, and opens it later."""
-    story = Story().handshake()
-    story.burst("a", 20).wait(0.04)
-    story.ack("b", window=0)
-    story.wait(seconds)
-    story.ack("b", window=509)
-    story.wait(0.04).burst("a", 20).wait(0.04)
-    story.ack("b")
-    return story.wait(0.1).close()
+from stories.story import blame, closed_for, judged
 
 
 def test_fires_on_a_window_closed_for_a_second(tmp_path: Path) -> None:

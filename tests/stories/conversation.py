@@ -73,3 +73,14 @@ class Conversation:
         """Note a segment that leaves its side at a time, when it passes the capture point."""
         away = self.place if side == "a" else 1 - self.place
         self._sent.append((at_s + away * self.rtt_s / 2, len(self._sent), side, flags, seq, ack, size))
+
+
+def interleaved() -> Story:
+    """Return a full-duplex connection: each side's data crosses the other's."""
+    story = Story().handshake(near="a")
+    for _ in range(40):
+        story.data("a", 300, flags="PA")
+        story.wait(0.002).data("b", 300, flags="PA")
+        story.wait(0.002)
+        story.acked = {"a": max(story.next["b"] - 300, 1), "b": max(story.next["a"] - 300, 1)}
+    return story

@@ -129,6 +129,18 @@ class Story:
         return tcpwin.analyze(self.write(folder), snapshots=files)
 
 
+def closed_for(seconds: float) -> Story:
+    """a sends 40 segments, 58,400 bytes; b closes its window between the halves."""
+    story = Story().handshake()
+    story.burst("a", 20).wait(0.04)
+    story.ack("b", window=0)
+    story.wait(seconds)
+    story.ack("b", window=509)
+    story.wait(0.04).burst("a", 20).wait(0.04)
+    story.ack("b")
+    return story.wait(0.1).close()
+
+
 def judged(analysis: tcpwin.Analysis, code: str, thresholds: Mapping[str, float] | None = None) -> Findings:
     """Return the findings of one rule."""
     return check(analysis, chosen=[all_rules()[code]], thresholds=thresholds)
