@@ -212,7 +212,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
     }
 }
 
-/// Pair two captures. `first_offset_ns`: first estimate of B's clock minus A's. `nearest`: [`Paired::turned`] of an
+/// Pair two captures. `first_offset_ns`: first estimate of B's clock minus A's. `nearest`: `Paired::turned` of an
 /// earlier run, by first frame in A. `report` is called periodically with the bytes read so far; returning false ends
 /// the run.
 pub fn pair<R: Rows>(

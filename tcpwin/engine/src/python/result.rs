@@ -401,8 +401,8 @@ impl Result {
         Ok(Details::new(sink.finish(&reread.tracker), is_same))
     }
 
-    /// Read the capture again for the per-segment table of one connection, in the format of [`row_columns`]. Also
-    /// return whether the capture is unchanged.
+    /// Read the capture again for the per-segment table of one connection, in the format of `row_columns`. Also return
+    /// whether the capture is unchanged.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (source, only, *, name="stream", shifts=None, index=None, progress=None))]
     fn segments<'py>(

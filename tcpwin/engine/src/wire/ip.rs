@@ -137,7 +137,7 @@ pub(super) fn v6<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     Ok((Layer::Transport(next), rest))
 }
 
-/// Return true if `protocol` is an IPv6 extension header, which [`extension`] skips.
+/// Return true if `protocol` is an IPv6 extension header, which [`extension()`] skips.
 pub(super) fn is_extension(protocol: u8) -> bool {
     matches!(
         protocol,

@@ -17,7 +17,7 @@ pub(super) struct Walk<'p> {
     pub report: Option<IcmpError>,
     /// Whether a payload has already been inflated: doing so once per frame bounds the work.
     pub inflated: bool,
-    /// Bits of [`capture_flag`] that apply to any segment found further in.
+    /// Bits of `capture_flag` that apply to any segment found further in.
     pub frame_flags: u8,
     pub ip: IpFacts,
 }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 /// Memory needed for a few hundred connections.
 const ROOM_BYTES: usize = 8 << 20;
 
-/// Let the heap's next [`ROOM_BYTES`] use large pages if the system permits it (Linux `transparent_hugepage`: `madvise`
+/// Let the heap's next `ROOM_BYTES` use large pages if the system permits it (Linux `transparent_hugepage`: `madvise`
 /// or `always`). No memory is used before it is written.
 pub fn prepare() {
     // glibc returns a block of this size to the kernel, and from then on allocates such blocks from the heap like

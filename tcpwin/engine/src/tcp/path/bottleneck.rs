@@ -30,8 +30,8 @@ const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
 /// A policer's bucket empties after about the same number of bytes each time; random losses come after any number.
 const POLICED_SPREAD: f64 = 0.65;
-/// Length of a queue in segments at the flow's rate. If another flow shares the link, more segments fit that delay at
-/// the link's rate.
+/// Minimum queue before a loss, in segments at the flow's rate, for the loss to count as queued. At the link's rate it
+/// is longer if another flow uses the rest.
 const WAITED_SEGMENTS: f64 = 0.75;
 /// Minimum share of losses without a queue for a policer; otherwise a queue drops the packets.
 const UNQUEUED_SHARE: f64 = 0.8;

@@ -40,7 +40,7 @@ pub struct Pace {
     pub view: Option<Box<SenderView>>,
     /// Time at which the newest TSval was first sent.
     pub tick_ns: i64,
-    /// Length of the newest data, with [`WRITE_GOES_ON`] if it did not end a write.
+    /// Length of the newest data, with `WRITE_GOES_ON` if it did not end a write.
     pub last_payload: u32,
     pub tinygrams: u32,
     /// SND.MAX when the round began; its acknowledgment ends the round.

@@ -23,8 +23,8 @@ pub struct Ordinary {
     pub is_last: bool,
 }
 
-/// Track the segment, or decline it without changing anything. Both directions must be ordinary
-/// ([`Direction::is_ordinary`]), with their limits noted.
+/// Track the segment, or decline it without changing anything. The connection must be ordinary for this side
+/// (`Connection::is_ordinary`).
 #[inline(always)]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Option<Ordinary> {
     let now_ns = segment.time_ns;
