@@ -46,5 +46,5 @@ def test_from_upload_to_delete(host: Host, tmp_path: Path, capture: bytes) -> No
 def test_where_no_service_is() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(ServiceError, match="cannot be reached"):
         list(client.captures())
-    with pytest.raises(ValueError, match="no address"):
+    with pytest.raises(ValueError, match="invalid service address"):
         Client("127.0.0.1:8642")

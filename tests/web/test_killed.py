@@ -7,13 +7,12 @@ import asyncio
 import os
 import signal
 import time
-from contextlib import suppress
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from web.crafted import API, settle
-from web.workers import workers
 
 from tcpwin_web import Settings, create_app
 
@@ -36,16 +35,16 @@ def run_until(step: int, folder: Path, url: str | None, capture: bytes) -> int:
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)
-    # The child shares this process's fork server; a service's own ends with it, and its workers, too.
-    for pid in workers(os.getpid()):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
     assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0, status
     return int((folder / STEPS).read_text()) if os.WIFEXITED(status) else step
 
 
 def _upload(step: int, folder: Path, url: str | None, capture: bytes) -> None:
     count, run = 0, asyncio.Handle._run
+    # The fork server of earlier tests is no child of this process, which could start no worker with it. A service's
+    # own ends with it, and its workers, too.
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
 
     def counted(handle: asyncio.Handle) -> None:
         nonlocal count
