@@ -14,6 +14,8 @@ from typing import IO, Any
 from tcpwin import _engine
 from tcpwin.sources.source import PathSource
 
+DIGEST = "sha256"
+
 
 @dataclass(frozen=True, slots=True)
 class Headers:
@@ -67,11 +69,15 @@ def write_headers(
 
 
 class HeadersSource(PathSource):
-    """Header files that represent the captures they were made from."""
+    """Header files that represent the captures they were made from; facts may have the digest of such a file."""
 
     def __init__(
         self, paths: Sequence[str | os.PathLike[str]], facts: Sequence[Mapping[str, Any]], *, name: str
     ) -> None:
         super().__init__(paths)
         self.name = name
-        self.facts = tuple(facts)
+        self.facts = tuple({name: fact for name, fact in each.items() if name != DIGEST} for each in facts)
+        self._digests = [str(each[DIGEST]) for each in facts if each.get(DIGEST)]
+
+    def digests(self) -> Sequence[str]:
+        return self._digests if len(self._digests) == len(self._paths) else ()

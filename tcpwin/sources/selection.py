@@ -80,6 +80,9 @@ class SelectedSource(Source):
         compile = None if self.selection.filter is None else self._compile
         return _engine.Selected(self._source.open(), compile=compile, start=start, end=end)
 
+    def digests(self) -> Sequence[str]:
+        return self._source.digests()
+
     def _compile(self, link_type: int) -> Sequence[tuple[int, int, int, int]]:
         if link_type not in self._programs:
             self._programs[link_type] = compile_filter(self.selection.filter or "", link_type)

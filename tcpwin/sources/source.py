@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import weakref
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
 """Input of :func:`tcpwin.analyze`: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
 
+COPY_BYTES = 1 << 20
 SEEN_BYTES, PIECES = 1 << 18, 16
 """Bytes of a file hashed to detect changes, and the number of samples; hashing takes about a millisecond."""
 
@@ -35,6 +37,10 @@ class Source(ABC):
     @abstractmethod
     def open(self) -> Sequence[str] | _Readable | Selected:
         """Return the engine's input: paths, an object with ``read``, or a selection of either."""
+
+    def digests(self) -> Sequence[str]:
+        """Return the SHA-256 of each captured file in hexadecimal; empty if the packets are not from files."""
+        return ()
 
 
 class PathSource(Source):
@@ -62,6 +68,15 @@ class PathSource(Source):
         elif not all(state.is_still(path) for state, path in zip(before, self._paths, strict=True)):
             raise SourceError(f"{self.name} changed since it was analysed; analyse it again")
         return self._paths
+
+    def digests(self) -> Sequence[str]:
+        if self.size_bytes is None:
+            return ()
+        found = []
+        for path in self.open():
+            with open(path, "rb") as file:  # noqa: PTH123 - any path that the source accepts
+                found.append(hashlib.file_digest(file, "sha256").hexdigest())
+        return found
 
 
 def _readable(path: str) -> str:
@@ -168,6 +183,14 @@ class FileSource(Source):
         elif needs_open(self._read_at) and getattr(self._file, "closed", False):
             raise SourceError(f"{self.name} was closed: keep it open, because details are read on demand")
         return Reader(self._read_at, self._start)
+
+    def digests(self) -> Sequence[str]:
+        if not self._keep:
+            return ()
+        file, digest = self.open(), hashlib.sha256()
+        while data := file.read(COPY_BYTES):
+            digest.update(data)
+        return (digest.hexdigest(),)
 
 
 def _can_seek(file: IO[bytes]) -> bool:

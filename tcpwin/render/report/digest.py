@@ -1,4 +1,4 @@
-"""Digests by which a report can be checked against its capture: of the capture's files, and of the results.
+"""Digests by which a report can be checked against its capture: of each captured file, and of the results.
 
 The digest of the results leaves out names, addresses and times: a report with replaced addresses has the original's.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpwin.errors import OutputError
-from tcpwin.sources import PathSource
 
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis
@@ -23,13 +22,13 @@ MOST_CONNECTIONS = 1000
 """The digest of the results covers as many connections, the worst first."""
 MOST_REPORT_BYTES = 256 << 20
 _VERDICT = ("limit", "second_limit", "share", "cost_ns", "confidence", "owner", "side", "direction", "is_problem")
-_CAPTURE = re.compile(r"capture[_ ]sha-?256\W{1,12}([0-9a-f]{64})", re.IGNORECASE)
+_CAPTURE = re.compile(r"capture[_ ]sha-?256\W{1,12}([0-9a-f]{64}(?: [0-9a-f]{64})*)", re.IGNORECASE)
 _RESULTS = re.compile(r"results[_ ]sha-?256\W{1,12}([0-9a-f]{64})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """SHA-256 of a capture's files, if they are files, and of its results, in hexadecimal."""
+    """SHA-256 of the results, and of each captured file, separated by spaces (None without files)."""
 
     capture: str | None
     results: str
@@ -52,22 +51,17 @@ def digest_of(analysis: Analysis) -> Digest:
     counts = sorted(analysis.findings.counts.items())
     document = [analysis.capture.packets, analysis.capture.segments, len(analysis), counts, connections]
     text = json.dumps(document, separators=(",", ":"), default=str)
-    return Digest(_capture(analysis), hashlib.sha256(text.encode()).hexdigest())
+    return Digest(" ".join(analysis._source.digests()) or None, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _capture(analysis: Analysis) -> str | None:
-    source = analysis._source
-    if type(source) is not PathSource or source.size_bytes is None:
-        return None
-    digests = []
-    for path in source.open():
-        with open(path, "rb") as file:  # noqa: PTH123 - any path that the source accepts
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+def digest_in(text: str) -> str | None:
+    """Return the digests that a report contains, or None."""
+    results, capture = _RESULTS.search(text), _CAPTURE.search(text)
+    return None if results is None else str(Digest(None if capture is None else capture[1], results[1]))
 
 
 def check_report(report: str | os.PathLike[str], analysis: Analysis) -> str | None:
-    """Compare a report (HTML, Markdown or JSON) with the analysis of its capture; return how they differ, or None.
+    """Compare a report in any form with the analysis of its capture; return how they differ, or None.
 
     Raises:
         OutputError: the report cannot be read, or has no digest.
@@ -80,7 +74,7 @@ def check_report(report: str | os.PathLike[str], analysis: Analysis) -> str | No
         raise OutputError(f"{name}: {error.strerror}") from None
     results, capture = _RESULTS.search(text), _CAPTURE.search(text)
     if results is None:
-        raise OutputError(f"{name}: no digest: HTML, Markdown and JSON reports of this version have one")
+        raise OutputError(f"{name}: no digest: reports of this version have one")
     made = digest_of(analysis)
     if capture is not None and made.capture is not None and capture[1] != made.capture:
         return "the report is of another capture"

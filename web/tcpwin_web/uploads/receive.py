@@ -109,13 +109,17 @@ class _Taking:
                 raise UploadError(413, f"{name}: with the files before it, it unpacks to more than {most:,} bytes")
             if warning["kind"] == "read_failed":
                 raise UploadError(413, f"{name}: {warning['message']}")
+        # Reports show the digest of the whole file, also of what comes after its packets.
+        while read.read(COPY_BYTES):
+            pass
+        facts = {**headers.facts, "sha256": read.digest.hexdigest()}
         size_bytes = out.stat().st_size
         self.taken.append((size_bytes, read.count))
         kept_bytes, read_bytes = (sum(sizes) for sizes in zip(*self.taken, strict=True))
         if kept_bytes > max(HARMLESS_BYTES, MAX_RATIO * read_bytes):
             raise UploadError(413, f"{name}: unpacks to more than {MAX_RATIO:,} times its size")
         self.data.keep(out, headers.sha256, self.incoming)
-        return Received(name, label, "capture", headers.sha256, size_bytes, headers.packets_cut, headers.facts, part)
+        return Received(name, label, "capture", headers.sha256, size_bytes, headers.packets_cut, facts, part)
 
     def snapshot(self, file: Any, name: str, label: str = "", *, written: datetime | None = None) -> Received:
         out = self.incoming.path / "snapshot"
@@ -162,16 +166,18 @@ class _Taking:
 
 
 class _Counted:
-    """A file, and the number of bytes read from it."""
+    """A file, with the number and the SHA-256 of the bytes read from it."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self.count = 0
+        self.digest = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
         """Return `size` bytes or fewer; empty at the end."""
         data: bytes = self._file.read(size)
         self.count += len(data)
+        self.digest.update(data)
         return data
 
 
