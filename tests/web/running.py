@@ -67,7 +67,7 @@ def start_server(
     said = ""
     for line in server.stderr:
         said += line
-        if found := re.search(r"http://[\d.]+:\d+", line):
+        if found := re.search(r"http://[\d.:[\]]+:\d+", line):
             # Later output must not fill the pipe.
             threading.Thread(target=server.stderr.read, daemon=True).start()
             return server, found[0]

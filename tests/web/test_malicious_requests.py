@@ -1,21 +1,16 @@
-"""Requests and limits that SECURITY.md names: framing, paths, ranges, forms, workers, reserves of the owner."""
+"""Requests and limits that SECURITY.md names: framing, paths, ranges, forms, workers."""
 
-import os
 import resource
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
-import pytest
 from fastapi.testclient import TestClient
 from live import HANG_S, until
-from web.conftest import MakeClient
-from web.crafted import API, analysed
+from web.crafted import API
 from web.running import Host
-from web.test_tokens import OWNER, bearer, make
 
-from tcpwin_web import service as services
 from tcpwin_web.jobs import ProcessExecutor
 
 
@@ -106,15 +101,3 @@ def test_readiness_is_checked_at_most_once_a_second(client: TestClient) -> None:
     asked = readiness._asking
     assert {client.get("/readyz").status_code for _ in range(5)} == {200}
     assert readiness._asking is asked
-
-
-def test_the_last_of_the_disk_is_the_owners(
-    make_client: MakeClient, capture: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    owner = make_client(token=OWNER, headers=bearer(OWNER))
-    uploader = bearer(make(owner, "upload")["secret"])
-    monkeypatch.setattr(services, "OWNER_DISK_SHARE", 1)
-    monkeypatch.setattr(services, "OWNER_DISK_BYTES", os.statvfs("/").f_blocks << 20)
-    query = {"params": {"name": "a.pcap"}, "content": capture}
-    assert owner.post(f"{API}/uploads", **query, headers=uploader).status_code == 507
-    assert analysed(owner, capture)

@@ -90,7 +90,7 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
         form_bytes=settings.max_upload_bytes + FORM_BYTES,
         stall_seconds=settings.stall_seconds,
     )
-    app.add_middleware(Calling, gate=service.gate)
+    app.add_middleware(Calling, gate=service.gate, turns=service.turns)
     app.add_middleware(TusHeaders)
     app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)

@@ -20,6 +20,7 @@ from sqlalchemy.orm import selectinload
 from tcpwin.sources import Selection
 from tcpwin_web import bundles, shown
 from tcpwin_web.jobs.queue import OWNER, Queue
+from tcpwin_web.ledger import Disk, Share
 from tcpwin_web.results import layout
 from tcpwin_web.retention import due
 from tcpwin_web.selecting import check_filter
@@ -64,7 +65,13 @@ class Captures:
     """All captures of the service."""
 
     def __init__(
-        self, settings: Settings, database: Database, data: DataFolder, queue: Queue, threads: ThreadPoolExecutor
+        self,
+        settings: Settings,
+        database: Database,
+        data: DataFolder,
+        disk: Disk,
+        queue: Queue,
+        threads: ThreadPoolExecutor,
     ) -> None:
         """Create the collection.
 
@@ -75,6 +82,7 @@ class Captures:
         self._threads = threads
         self._database = database
         self._data = data
+        self._disk = disk
         self._queue = queue
         # Between a file's arrival and the insertion of its row, it must not be deleted as unused.
         self._files = asyncio.Lock()
@@ -211,13 +219,16 @@ class Captures:
             NotFoundError, ConflictError, UploadError, OSError: it cannot be accepted.
         """
         await self.require_open(capture_id)
-        with self._data.incoming() as incoming:
+        token = None if current_caller().is_owner else current_caller().credential
+        async with self._database.begin() as session:
+            stored_bytes = await _stored_bytes(session, token)
+        with self._data.incoming() as incoming, self._disk.share(token, stored_bytes) as share:
             try:
                 received = await asyncio.get_running_loop().run_in_executor(
-                    threads or self._threads, receive, file, name, kind, incoming, self._data, self._settings
+                    threads or self._threads, receive, file, name, kind, incoming, self._data, self._settings, share
                 )
                 async with self._files:
-                    return await self._store(capture_id, received, file.received_bytes)
+                    return await self._store(capture_id, received, file.received_bytes, share)
             except BaseException as error:
                 if isinstance(error, SQLAlchemyError):
                     self._lost.add(capture_id)
@@ -234,7 +245,9 @@ class Captures:
         """Raise NotFoundError or ConflictError unless a capture accepts files."""
         _check_open(await self.get(capture_id))
 
-    async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
+    async def _store(
+        self, capture_id: str, received: Sequence[Received], received_bytes: int, share: Share
+    ) -> Sequence[File]:
         if not all(self._data.blob(each.sha256).exists() for each in received):
             raise ConflictError("the same file was just deleted; send it again")
         async with self._database.change() as session:
@@ -242,8 +255,15 @@ class Captures:
             _check_open(capture)
             if len(capture.files) + len(received) > self._settings.max_files:
                 raise UploadError(413, f"a capture may have {self._settings.max_files} files at most")
+            # Another upload of the same token may have been stored meanwhile.
+            share.stored_bytes = await _stored_bytes(session, share.token)
+            if refusal := share.refusal:
+                raise UploadError(507, refusal)
             first = len(capture.files)
-            files = [File(position=first + number, **asdict(each)) for number, each in enumerate(received)]
+            files = [
+                File(position=first + number, uploader=share.token, **asdict(each))
+                for number, each in enumerate(received)
+            ]
             bundles.tell_apart(files, {file.part for file in capture.files})
             capture.files.extend(files)
             capture.uploaded_bytes += received_bytes
@@ -422,6 +442,13 @@ class Captures:
         if capture is None:
             raise NotFoundError(capture_id)
         return capture
+
+
+async def _stored_bytes(session: AsyncSession, token: str | None) -> int:
+    """Return the size of all files that a token uploaded."""
+    if token is None:
+        return 0
+    return await session.scalar(select(func.sum(File.size_bytes)).where(File.uploader == token)) or 0
 
 
 def _owner() -> str:

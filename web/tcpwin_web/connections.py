@@ -83,6 +83,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timers()
         self.crowd.remove(self, self._address)
+        self.crowd.forget_unread(self)
         super().connection_lost(exc)
         # uvicorn notifies only the latest request; with pipelining, that is not the one being answered.
         for each in self._requests:
@@ -100,8 +101,6 @@ class Connection(HttpToolsProtocol):
             return
         if self._idle_bytes > MAX_HEAD_BYTES:
             self._refuse(431)
-        elif len(self.pipeline) > MAX_PIPELINED:
-            self.transport.abort()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -112,8 +111,10 @@ class Connection(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+        # The parser answers any exception with status 400, and reads nothing more.
+        if len(self.pipeline) > MAX_PIPELINED:
+            raise ValueError("too many requests wait")
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
-            # The parser answers any exception with status 400.
             raise ValueError("the head is too long")
         self._take_authority()
         super().on_headers_complete()
@@ -152,9 +153,11 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._watch_reading()
+        self.crowd.hold_unread(self, self._address, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self.crowd.forget_unread(self)
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None

@@ -1,12 +1,16 @@
 """Open connections by address: when there are too many, those that do nothing are closed, of the address with most.
 
-A new connection may be the owner's, which shows only with its first request. It is therefore accepted, and the oldest
-idle connection of the most crowded address is closed instead.
+The same goes for responses that wait in memory for their readers. A new connection may be the owner's, which shows
+only with its first request. It is therefore accepted, and the oldest idle connection of the most crowded address is
+closed instead.
 """
 
+from collections import Counter
 from typing import Protocol
 
-from tcpwin_web.ledger import MOST_CONNECTIONS, MOST_OF_ADDRESS, Ledger
+from tcpwin_web.ledger import MOST_CONNECTIONS, MOST_OF_ADDRESS, MOST_UNREAD_BYTES, Ledger
+
+OWNER_RANK = 3
 
 
 class Client(Protocol):
@@ -30,6 +34,7 @@ class Crowd:
         self._of_address = MOST_OF_ADDRESS if ledger is None else ledger.of_address
         self._open: dict[str, dict[Client, None]] = {}
         self._count = 0
+        self._unread: dict[Client, tuple[str, int]] = {}
 
     def add(self, client: Client, address: str, *, is_proxy: bool = False) -> None:
         """Add a new connection; close another one, or this one, if there are too many.
@@ -53,6 +58,23 @@ class Crowd:
             self._count -= 1
             if not of_address:
                 del self._open[address]
+
+    def hold_unread(self, client: Client, address: str, size_bytes: int) -> None:
+        """Count a response that waits for its reader; close others, or this one, if all of them take too much."""
+        self._unread[client] = address, size_bytes
+        while sum(size for _, size in self._unread.values()) > MOST_UNREAD_BYTES:
+            totals: Counter[str] = Counter()
+            for each, (owner, size) in self._unread.items():
+                totals[owner] += size * (each.rank < OWNER_RANK)
+            most = max(totals, key=lambda each: totals[each])
+            ours = (each for each, (owner, _) in self._unread.items() if owner == most)
+            found = min(ours, key=lambda each: each.rank)
+            del self._unread[found]
+            found.drop()
+
+    def forget_unread(self, client: Client) -> None:
+        """Count a response no more: it was read, or its connection is closed."""
+        self._unread.pop(client, None)
 
     def _close(self, client: Client) -> None:
         for address, clients in self._open.items():

@@ -1,14 +1,16 @@
-"""Limits of what the process has, divided among callers: descriptors, connections, streams, uploads, twins.
+"""Limits of what the process has, divided among callers: descriptors, connections, streams, uploads, twins, disk.
 
 Each resource has a total below the process's own limit, a share for each caller, and a reserve for the owner.
 Slots that may be waited for are in `slots`; here a request gets its slot at once or is refused.
 """
 
 import resource
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from tcpwin_web.settings import Settings
@@ -23,6 +25,8 @@ ACCEPTED_AT_ONCE = 16
 """Connections that the event loop accepts before it looks after the open ones, if descriptors are scarce."""
 SCARCE_FILES = 4096
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 32_768, 512
+MOST_UNREAD_BYTES = 256 << 20
+"""Memory of all responses that wait for their readers."""
 STREAMS, FOLLOWERS, TWINS = 256, 16, 16
 OWNER_DISK_SHARE, OWNER_DISK_BYTES = 20, 1 << 30
 """Part of the disk, up to this size, that only the owner may fill."""
@@ -77,6 +81,61 @@ class Account:
             raise BusyError(f"you have too many {self._what} open already: close one, or try again later")
         if self.taken >= self.total - (0 if caller.is_owner else self._reserved):
             raise BusyError(f"too many {self._what} are open already: try again later")
+
+
+class Disk:
+    """The disk of the data folder: a token may take half of what is left to it, the owner also the last part."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shares: set[Share] = set()
+
+    @property
+    def left_bytes(self) -> int:
+        """Free space without the owner's reserve; may be negative."""
+        usage = shutil.disk_usage(self._folder)
+        return usage.free - min(usage.total // OWNER_DISK_SHARE, OWNER_DISK_BYTES)
+
+    @contextmanager
+    def share(self, token: str | None, stored_bytes: int) -> Iterator["Share"]:
+        """Count an upload that arrives during the block.
+
+        Args:
+            token: its sender; None for the owner.
+            stored_bytes: what that token has stored before.
+        """
+        share = Share(self, token, stored_bytes)
+        self._shares.add(share)
+        try:
+            yield share
+        finally:
+            self._shares.discard(share)
+
+    def arriving_bytes(self, token: str) -> int:
+        """Return what a token's uploads in progress have taken so far."""
+        return sum(each.arrived_bytes for each in tuple(self._shares) if each.token == token)
+
+
+@dataclass(eq=False)
+class Share:
+    """An upload in progress, and the space that it may take."""
+
+    disk: Disk
+    token: str | None
+    stored_bytes: int
+    arrived_bytes: int = 0
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the upload must not go on, in words."""
+        if self.token is None:
+            return None
+        left_bytes = self.disk.left_bytes
+        if left_bytes <= 0:
+            return "the rest of the service's disk is reserved for its owner"
+        if self.stored_bytes + self.disk.arriving_bytes(self.token) > left_bytes:
+            return "this token's uploads take half of the disk space that is left to them: ask the owner to delete some"
+        return None
 
 
 @dataclass(frozen=True)

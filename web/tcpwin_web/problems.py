@@ -33,6 +33,7 @@ MEDIA_TYPE = "application/problem+json"
 CLOSED = "The service's data folder cannot be written to; nothing was stored. Ask its operator."
 DELETED = "The capture has just been deleted."
 SHORT = "The service has too few free descriptors or too little memory; try again soon."
+GONE = "The client disconnected before the answer."
 FULL = "The service's disk is full; nothing was stored. Ask its operator to free space."
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -117,7 +118,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(GoneError)
     def drop(request: Request, error: GoneError) -> Response:  # noqa: ARG001 (the signature is starlette's)
         # Nobody reads this answer; the log and the counters record it.
-        return respond(request, 499, "The client disconnected before the answer.")
+        return respond(request, 499, GONE)
 
     @app.exception_handler(NoRoomError)
     def lack_room(request: Request, error: NoRoomError) -> Response:

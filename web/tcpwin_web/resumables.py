@@ -15,7 +15,7 @@ import structlog
 from tcpwin_web import metrics
 from tcpwin_web.captures import Captures
 from tcpwin_web.settings import Settings
-from tcpwin_web.slots import BusyError, current_caller
+from tcpwin_web.slots import BusyError, current_caller, waiting
 from tcpwin_web.storage.models import File, new_id
 from tcpwin_web.uploads.kinds import Kind
 from tcpwin_web.uploads.stream import Arriving, UploadError
@@ -69,7 +69,8 @@ class Resumable:
             self.has_ended = True
             self.file.end()
         if self.has_ended or self.is_finished:
-            await asyncio.shield(self.storing)
+            async with waiting():
+                await asyncio.shield(self.storing)
 
     async def fail(self, error: UploadError) -> None:
         """Abandon the upload, and delete its data."""

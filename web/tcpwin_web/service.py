@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import shutil
 import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from tcpwin_web.captures import Captures
 from tcpwin_web.history import History
 from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
-from tcpwin_web.ledger import FOLLOWERS, OWNER_DISK_BYTES, OWNER_DISK_SHARE, STREAMS, Account, Ledger
+from tcpwin_web.ledger import FOLLOWERS, STREAMS, Account, Disk, Ledger
 from tcpwin_web.limiting import Rates
 from tcpwin_web.notes import Notes
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
@@ -31,7 +30,7 @@ from tcpwin_web.security.tokens import Tokens
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.sharing.links import Links
-from tcpwin_web.slots import FairSemaphore, current_caller
+from tcpwin_web.slots import FairSemaphore, current_caller, waiting
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import EncodingError, InUseError
@@ -44,6 +43,7 @@ UPLOAD_WAIT_SECONDS = 60.0
 """Maximum wait for a slot: then the upload is refused, and may be tried again."""
 LOOKS = 4
 """Concurrent database queries of progress streams: however many there are, pages find the database free."""
+TURNS, OTHERS_TURNS = 16, 4
 PRINTS = 2
 SHARED_PAGES = 2
 ANALYSIS_NICENESS, ANSWER_NICENESS = 10, 5
@@ -68,6 +68,7 @@ class Service:
         self.shown = tuple(shown)
         self.data = DataFolder(settings.data)
         self.ledger = Ledger.of(settings)
+        self.disk = Disk(self.data.path)
         self.database = Database(settings.url, sessions=self.ledger.sessions)
         limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "seconds": settings.job_seconds}
         workers = settings.workers
@@ -102,6 +103,10 @@ class Service:
         self.shared_pages = FairSemaphore(
             SHARED_PAGES, each=SHARED_PAGES, guests=SHARED_PAGES, each_waiting=256, guests_waiting=256
         )
+        # One event loop makes all answers: the fewer of others it makes at the same time, the sooner the owner's.
+        self.turns = FairSemaphore(
+            TURNS, each=TURNS - OTHERS_TURNS, guests=OTHERS_TURNS // 2, each_waiting=64, reserved=TURNS - OTHERS_TURNS
+        )
         self.slots = {
             "uploads": self._uploads,
             "answers": answers,
@@ -109,7 +114,7 @@ class Service:
             "shared pages": self.shared_pages,
         }
         self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, slots=answers)
-        self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
+        self.captures = Captures(settings, self.database, self.data, self.disk, self.queue, self.upload_threads)
         self.twins = Twins(settings, self.data, self.queue)
         self.resumables = Resumables(settings, self.captures, self.ledger.uploads)
         self.keys = AddressKeys(self.data.keys)
@@ -178,7 +183,7 @@ class Service:
     def begin_to_end(self) -> None:
         """Grant no more slots, and end streams; answers in progress continue."""
         self.is_ending = True
-        for each in self.slots.values():
+        for each in (self.turns, *self.slots.values()):
             each.close()
         self.resumables.close()
 
@@ -190,19 +195,14 @@ class Service:
     @asynccontextmanager
     async def uploads(self) -> AsyncIterator[None]:
         """Hold a slot for an upload. The disk space reserved for deleting is not available to it."""
-        async with self._uploads.take(UPLOAD_WAIT_SECONDS):
+        async with waiting(), self._uploads.take(UPLOAD_WAIT_SECONDS):
             if await asyncio.to_thread(self._is_short):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             yield
 
     def _is_short(self) -> bool:
         """Whether the remaining disk space is reserved: for deleting, or for the owner."""
-        if self.data.reserve.is_short:
-            return True
-        if current_caller().is_owner:
-            return False
-        usage = shutil.disk_usage(self.data.path)
-        return usage.free < min(usage.total // OWNER_DISK_SHARE, OWNER_DISK_BYTES)
+        return self.data.reserve.is_short or (not current_caller().is_owner and self.disk.left_bytes <= 0)
 
     async def stop(self) -> None:
         """Stop in order: running analyses start again with the next service."""

@@ -9,14 +9,16 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 T = TypeVar("T")
 
-RETRY_SECONDS = 5
+RETRY_SECONDS, TURN_SECONDS = 5, 30.0
+MANY = 1 << 30
+"""No limit of waiting requests: their number is limited elsewhere."""
 
 
 class BusyError(Exception):
@@ -35,7 +37,7 @@ class Caller:
         name: the same for all requests that share turns; never shown.
         is_guest: uses a share link. All guests together get a share of the slots.
         is_owner: has full access, and a reserve of everything.
-        credential: the login or token shown, whatever the address.
+        credential: the login or token shown, whatever the address. Logins made with an API token count as the token.
         gone: set when nobody waits any more.
     """
 
@@ -87,7 +89,15 @@ class FairSemaphore:
     """A semaphore whose slots are shared fairly among callers."""
 
     def __init__(
-        self, count: int, *, each: int, guests: int, each_waiting: int, guests_waiting: int, reserved: int = 0
+        self,
+        count: int,
+        *,
+        each: int,
+        guests: int,
+        each_waiting: int = MANY,
+        guests_waiting: int = MANY,
+        reserved: int = 0,
+        outlasts_callers: bool = False,
     ) -> None:
         """Create the semaphore.
 
@@ -97,11 +107,13 @@ class FairSemaphore:
             each_waiting: maximum number of waiting requests per caller; further ones are refused.
             guests_waiting: the same for all guests together.
             reserved: slots that only the owner may hold.
+            outlasts_callers: wait on if the caller leaves, as what cleans up after it must.
         """
         self.count = count
         self._each, self._guests = each, guests
         self._each_waiting, self._guests_waiting = each_waiting, guests_waiting
         self._others = max(count - reserved, 1)
+        self._outlasts_callers = outlasts_callers
         self._held_by_owner = 0
         self._numbers = itertools.count()
         self._held: Counter[str] = Counter()
@@ -161,9 +173,11 @@ class FairSemaphore:
         waiting = _Waiting(caller, next(self._numbers), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._grant()
+        if waiting.granted.done():
+            return
         try:
             async with asyncio.timeout(seconds):
-                await caller.await_unless_gone(waiting.granted)
+                await (waiting.granted if self._outlasts_callers else caller.await_unless_gone(waiting.granted))
         except BaseException as error:
             granted = waiting.granted
             if granted.done() and not granted.cancelled() and granted.exception() is None:
@@ -212,3 +226,42 @@ class FairSemaphore:
             del self._held[caller.name]
             if all(each.caller.name != caller.name for each in self._waiting):
                 self._served.pop(caller.name, None)
+
+
+class Turn:
+    """A request's slot among those whose answers are made now."""
+
+    def __init__(self, slots: FairSemaphore) -> None:
+        self._slots = slots
+        self._held = AsyncExitStack()
+        self.is_held = False
+
+    async def begin(self) -> None:
+        """Wait for the slot.
+
+        Raises:
+            BusyError, GoneError: as `FairSemaphore.take` does.
+        """
+        await self._held.enter_async_context(self._slots.take(TURN_SECONDS))
+        self.is_held = True
+        _turn.set(self)
+
+    async def end(self) -> None:
+        """Give the slot back, if it is held."""
+        self.is_held = False
+        await self._held.aclose()
+
+
+_turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
+
+
+@asynccontextmanager
+async def waiting() -> AsyncIterator[None]:
+    """Let other requests have this one's turn during the block, in which it waits for a worker or for its client."""
+    turn = _turn.get()
+    if turn is None or not turn.is_held:
+        yield
+        return
+    await turn.end()
+    yield
+    await turn.begin()

@@ -9,7 +9,8 @@ import contextlib
 import hashlib
 import json
 import os
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.ledger import TWINS, Account
 from tcpwin_web.results import layout
 from tcpwin_web.settings import Settings
+from tcpwin_web.slots import FairSemaphore, waiting
 from tcpwin_web.storage import DataFolder
 
 NICENESS = 15
@@ -61,6 +63,7 @@ class _Wanted:
     """A queued or running twin."""
 
     place: Path | None = None
+    is_waiting: bool = False
     is_cancelled: bool = False
     future: "asyncio.Future[Any] | None" = None
     task: "asyncio.Task[None] | None" = field(default=None, repr=False)
@@ -68,6 +71,8 @@ class _Wanted:
     def cancel(self) -> None:
         """Cancel it; a running one ends by itself, so that its kernel's files are deleted."""
         self.is_cancelled = True
+        if self.is_waiting and self.task is not None:
+            self.task.cancel()
         if self.future is None or self.place is None or self.future.done():
             return
         with contextlib.suppress(OSError):
@@ -98,6 +103,8 @@ class Twins:
         )
         self._wanted: dict[Key, _Wanted] = {}
         self._account = Account("twins", TWINS)
+        # Somebody's second twin waits for the first one of everybody else.
+        self._turns = FairSemaphore(1, each=1, guests=1, outlasts_callers=True)
 
     @staticmethod
     def kernels() -> tuple[str, ...]:
@@ -145,7 +152,8 @@ class Twins:
         wanted = self._wanted.get(_key(capture_id, connection, query, kernel))
         if wanted is not None and wanted.task is not None:
             wanted.cancel()
-            await asyncio.wait([wanted.task])
+            async with waiting():
+                await asyncio.wait([wanted.task])
         return await self.state(capture_id, connection, query, kernel)
 
     def forget(self, capture_id: str) -> None:
@@ -169,13 +177,14 @@ class Twins:
         try:
             await asyncio.to_thread(self._stored(key).unlink, missing_ok=True)
             file_set = await self._queue.file_set(capture_id)
-            with self._data.incoming() as place:
-                wanted.place = place.path
-                work = (file_set, connection, query, kernel, str(place.path), self._limits)
-                wanted.future = asyncio.wrap_future(self._executor.submit(try_twin, *work))
-                if wanted.is_cancelled:
-                    wanted.future.cancel()
-                outcome = {"status": "done", "twin": await wanted.future}
+            async with self._turn_of(wanted):
+                with self._data.incoming() as place:
+                    wanted.place = place.path
+                    work = (file_set, connection, query, kernel, str(place.path), self._limits)
+                    wanted.future = asyncio.wrap_future(self._executor.submit(try_twin, *work))
+                    if wanted.is_cancelled:
+                        wanted.future.cancel()
+                    outcome = {"status": "done", "twin": await wanted.future}
         except JobError as error:
             outcome["failure"] = str(error)
         except asyncio.CancelledError:
@@ -187,6 +196,16 @@ class Twins:
                 await asyncio.to_thread(self._store, key, outcome)
             del self._wanted[key]
             log.info("twin ended", capture=capture_id, connection=connection, outcome=outcome["status"])
+
+    @asynccontextmanager
+    async def _turn_of(self, wanted: _Wanted) -> AsyncIterator[None]:
+        """Wait until the twin may run; it may be cancelled meanwhile."""
+        if wanted.is_cancelled:
+            raise asyncio.CancelledError
+        wanted.is_waiting = True
+        async with self._turns.take():
+            wanted.is_waiting = False
+            yield
 
     def _stored(self, key: Key) -> Path:
         capture_id, connection, digest = key

@@ -17,7 +17,7 @@ from tcpwin_web.jobs.answers import ReportForm, render_report
 from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.notes import reported
 from tcpwin_web.service import ANSWER_NICENESS, Service
-from tcpwin_web.slots import current_caller
+from tcpwin_web.slots import current_caller, waiting
 
 router = APIRouter(tags=["reports"])
 
@@ -89,7 +89,7 @@ async def _print(service: Service, page: str) -> bytes:
     """Print in a printing thread; end the browser if the caller leaves."""
     unwanted = Event()
     loop = asyncio.get_running_loop()
-    async with service.prints.take(service.settings.print_seconds):
+    async with waiting(), service.prints.take(service.settings.print_seconds):
         service.printing.add(unwanted)
         printing = loop.run_in_executor(
             service.print_threads,

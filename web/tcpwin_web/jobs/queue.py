@@ -29,7 +29,7 @@ from tcpwin_web.jobs.answers import own_names, prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
 from tcpwin_web.jobs.executor import Executor, JobError, LostError, ScarceError
 from tcpwin_web.results import layout
-from tcpwin_web.slots import Caller, FairSemaphore, GoneError, current_caller, set_caller
+from tcpwin_web.slots import Caller, FairSemaphore, GoneError, current_caller, set_caller, waiting
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, HostPair, Job, now_ns
 from tcpwin_web.tracing import set_attributes, tracing
@@ -200,7 +200,8 @@ class Queue:
             work = self._details.get(key) or self._begin(key, make)
             work.waiting += 1
             try:
-                found: T = await caller.await_unless_gone(asyncio.shield(work.task))
+                async with waiting():
+                    found: T = await caller.await_unless_gone(asyncio.shield(work.task))
             except GoneError:
                 if caller.gone.is_set():
                     raise
@@ -248,7 +249,7 @@ class Queue:
 
     async def _run(self, fn: Any, *args: Any) -> Any:
         caller = current_caller()
-        async with self._slots.take(MOST_WAIT_SECONDS):
+        async with waiting(), self._slots.take(MOST_WAIT_SECONDS):
             try:
                 return await caller.await_unless_gone(asyncio.wrap_future(self._answers.submit(fn, *args)))
             except LostError as error:

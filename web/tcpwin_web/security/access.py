@@ -238,8 +238,10 @@ class Access:
         # One login is one caller from any address; callers that share a token are distinguished by address.
         token = None if identity is None or is_guest else identity.token
         shown = f"token {token}" if token else actor
-        name = f"login {login}" if login else f"{'guest' if is_guest else shown} {counted_address(request)}"
-        credential = None if actor in ("local", "nobody") or is_guest else login or shown
+        # Logins are easily multiplied: those made with an API token count as the token.
+        is_login = bool(login and not token)
+        name = f"login {login}" if is_login else f"{'guest' if is_guest else shown} {counted_address(request)}"
+        credential = None if actor in ("local", "nobody") or is_guest else login if is_login else shown
         request.scope.setdefault("state", {}).update(
             actor=actor,
             login=login,

@@ -1,6 +1,7 @@
-"""ASGI middleware: set the caller, for fair scheduling, and notice clients that leave or lose their access.
+"""ASGI middleware: set the caller, let callers take turns, and notice clients that leave or lose their access.
 
-An open stream, upload or print ends soon after its token or login is revoked, has expired, or is logged out.
+The event loop makes all answers: without turns, whoever sends the most requests would get most of it. An open stream,
+upload or print ends soon after its token or login is revoked, has expired, or is logged out.
 """
 
 import asyncio
@@ -8,9 +9,10 @@ import asyncio
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tcpwin_web.security.access import Gate
+from tcpwin_web import problems
+from tcpwin_web.security.access import OPEN_PATHS, Gate
 from tcpwin_web.security.scopes import Scope as Rights
-from tcpwin_web.slots import Caller, set_caller
+from tcpwin_web.slots import RETRY_SECONDS, BusyError, Caller, FairSemaphore, GoneError, Turn, set_caller, waiting
 
 DROP = "tcpwin.drop"
 """Key of an ASGI scope: closes the client's connection."""
@@ -21,9 +23,10 @@ CHECK_SECONDS = 0.4
 class Calling:
     """Gives every request its `Caller`, as identified by `Access`."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, turns: FairSemaphore) -> None:
         self._app = app
         self._gate = gate
+        self._turns = turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -35,9 +38,24 @@ class Calling:
         set_caller(caller)
         listening = _Listening(receive, caller, has_body=_has_body(scope))
         checking = asyncio.create_task(self._watch(scope, caller)) if state["credential"] else None
+        turn = Turn(self._turns)
+
+        async def send_and_end(message: Message) -> None:
+            # The answer is made: what is left is to send it, however slowly it is read.
+            await turn.end()
+            await send(message)
+
         try:
-            await self._app(scope, listening.receive, send)
+            if scope["path"] not in OPEN_PATHS:
+                await turn.begin()
+            await self._app(scope, listening.receive, send_and_end)
+        except BusyError as error:
+            headers = {"Retry-After": str(RETRY_SECONDS)}
+            await problems.respond(Request(scope), 503, f"{error}.".capitalize(), headers=headers)(scope, receive, send)
+        except GoneError:
+            await problems.respond(Request(scope), 499, problems.GONE)(scope, receive, send)
         finally:
+            await turn.end()
             listening.end()
             if checking is not None:
                 checking.cancel()
@@ -71,7 +89,8 @@ class _Listening:
         if self._watching is not None:
             await self._caller.gone.wait()
             return {"type": "http.disconnect"}
-        message = await self._receive()
+        async with waiting():
+            message = await self._receive()
         if message["type"] == "http.disconnect":
             self._caller.gone.set()
         elif not message.get("more_body", False):

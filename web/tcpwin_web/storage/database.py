@@ -6,7 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -16,7 +16,10 @@ from alembic.config import Config
 from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionmaker, create_async_engine
+
+from tcpwin_web.slots import BusyError, FairSemaphore
 
 T = TypeVar("T")
 
@@ -26,7 +29,9 @@ BUSY_MS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DISK_FULL, READ_ONLY = "53100", "25006"
 """SQLSTATE codes of PostgreSQL (appendix A of its documentation)."""
-CONNECT_SECONDS = 10
+CONNECT_SECONDS, WAIT_SECONDS = 10, 30.0
+OUTSIDE_SESSIONS = 2
+"""Connections used without a session: for the claim, and to truncate SQLite's log."""
 CLAIM = int.from_bytes(b"tcpwin")
 """Number of the advisory lock by which a service claims a PostgreSQL database."""
 
@@ -43,8 +48,17 @@ class Database:
     """Sessions of one database."""
 
     def __init__(self, url: str, *, sessions: int = 30) -> None:
-        """Create the engine. `sessions`: connections to the database at most."""
+        """Create the engine.
+
+        Args:
+            sessions: connections to the database at most. One caller gets three quarters of them, all guests half,
+                and an eighth is reserved for the owner; whoever has to wait is served in turn.
+        """
         self._is_sqlite = url.startswith("sqlite")
+        most = max(sessions - OUTSIDE_SESSIONS, 2)
+        self._slots = FairSemaphore(
+            most, each=most * 3 // 4, guests=most // 2, reserved=-(-most // 8), outlasts_callers=True
+        )
         options: dict[str, Any] = (
             {"pool_size": sessions - sessions * 2 // 3, "max_overflow": sessions * 2 // 3}
             if self._is_sqlite
@@ -60,7 +74,7 @@ class Database:
         self._opened: int | None = None
         self._claim: AsyncConnection | None = None
         self._claiming = asyncio.Lock()
-        self._writing = asyncio.Lock()
+        self._writing = FairSemaphore(1, each=1, guests=1, outlasts_callers=True)
         self._engine = create_async_engine(url, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -159,9 +173,9 @@ class Database:
         """Open a session that writes; do not nest it in another.
 
         SQLite allows one writer at a time, and others poll in no order for `BUSY_MS`: some of fifty never succeed.
-        Here they queue.
+        Here they queue, and each caller gets a turn.
         """
-        async with self._writing if self._is_sqlite else nullcontext(), self.begin() as session:
+        async with self._writing.take() if self._is_sqlite else nullcontext(), self.begin() as session:
             yield session
 
     @asynccontextmanager
@@ -170,7 +184,13 @@ class Database:
         await self._may_open.wait()
         self._open_sessions += 1
         try:
-            async with self._sessions() as session, session.begin():
+            async with AsyncExitStack() as held:
+                try:
+                    await held.enter_async_context(self._slots.take(WAIT_SECONDS))
+                except BusyError:
+                    raise PoolTimeoutError("all connections to the database are in use") from None
+                session = await held.enter_async_context(self._sessions())
+                await held.enter_async_context(session.begin())
                 yield session
             if self._is_away:
                 self._is_away = False

@@ -39,6 +39,11 @@ class Incoming:
         self.path = path
         self.kept: list[str] = []
 
+    @property
+    def size_bytes(self) -> int:
+        """Size of the files that are arriving."""
+        return sum(each.stat().st_size for each in os.scandir(self.path))
+
     def note(self, *names: str) -> None:
         """Record hashes of files and ids of captures: the next service checks whether they have rows."""
         with (self.path / _DOUBTFUL).open("a") as opened:

@@ -101,6 +101,8 @@ class File(Base):
     packets_cut: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Size and time of the uploaded file."""
+    uploader: Mapped[str | None] = mapped_column(String(64), index=True)
+    """The API token that sent it, whose share of the disk it takes; None for the owner."""
     notes: Mapped[list[str] | None] = mapped_column(JSON)
     """Remarks on files missing from the bundle; stored with one file of each of its captures."""
 

@@ -6,7 +6,7 @@ With payloads cut, none reaches the disk, except those of a bundle while it is u
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 from tcpwin.errors import CaptureError, SnapshotError
 from tcpwin.hosts import Bundle, Member, SnapshotFile, captures_of, not_read
 from tcpwin.sources import write_headers
+from tcpwin_web.ledger import Share
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder
 from tcpwin_web.storage.files import Incoming
@@ -60,7 +61,13 @@ def _printable(name: str) -> str:
 
 
 def receive(
-    file: Arriving, name: str, kind: Kind | None, incoming: Incoming, data: DataFolder, settings: Settings
+    file: Arriving,
+    name: str,
+    kind: Kind | None,
+    incoming: Incoming,
+    data: DataFolder,
+    settings: Settings,
+    share: Share,
 ) -> list[Received]:
     """Store an upload as it arrives. Runs in a thread.
 
@@ -76,7 +83,7 @@ def receive(
     peeked = Peeked(file, HEAD_BYTES)
     if not peeked.head:
         raise UploadError(422, f"{name}: an empty file")
-    taking = _Taking(incoming, data, settings)
+    taking = _Taking(incoming, data, settings, share)
     with _in_words(name):
         match kind or detect_kind(peeked.head, name):
             case "bundle":
@@ -94,6 +101,7 @@ class _Taking:
     incoming: Incoming
     data: DataFolder
     settings: Settings
+    share: Share
     taken: list[tuple[int, int]] = field(default_factory=list)
     """Bytes stored and bytes read of each of its captures so far: limits apply to their sum."""
 
@@ -102,8 +110,10 @@ class _Taking:
         settings = self.settings
         most = settings.max_unpacked_bytes
         left = max(most - sum(stored for stored, _ in self.taken), 1)
-        read = _Counted(file)
+        read = _Counted(file, self._check_share)
         headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
+        # The engine takes a refusal for the end of a damaged file.
+        self._check_share()
         for warning in headers.facts["warnings"]:
             if warning["kind"] == "read_failed" and left < most:
                 raise UploadError(413, f"{name}: with the files before it, it unpacks to more than {most:,} bytes")
@@ -122,7 +132,7 @@ class _Taking:
         return Received(name, label, "capture", headers.sha256, size_bytes, headers.packets_cut, facts, part)
 
     def snapshot(self, file: Any, name: str, label: str = "", *, written: datetime | None = None) -> Received:
-        out = self.incoming.path / "snapshot"
+        out, file = self.incoming.path / "snapshot", _Counted(file, self._check_share)
         most, size_bytes = self.settings.max_snapshot_bytes, 0
         with out.open("xb") as opened:
             while chunk := file.read(COPY_BYTES):
@@ -143,7 +153,7 @@ class _Taking:
     def bundle(self, file: Any, name: str) -> Iterator[Received]:
         archive = self.incoming.path / "bundle"
         with archive.open("xb") as opened:
-            shutil.copyfileobj(file, opened, COPY_BYTES)
+            shutil.copyfileobj(_Counted(file, self._check_share), opened, COPY_BYTES)
         with Bundle.open(archive, max_bytes=self.settings.max_unpacked_bytes) as bundle:
             parts = _parts(captures_of(bundle))
             count = sum(map(len, parts.values())) + len(bundle.snapshots)
@@ -164,17 +174,27 @@ class _Taking:
                     snapshot = self.snapshot(source, show_name(member.name), member.label, written=member.written)
                 yield snapshot if number or parts else replace(snapshot, notes=notes)
 
+    def _check_share(self) -> None:
+        """Raise UploadError if the upload has taken its share of the disk."""
+        if self.share.token is not None:
+            self.share.arrived_bytes = sum(stored for stored, _ in self.taken) + self.incoming.size_bytes
+            if refusal := self.share.refusal:
+                raise UploadError(507, refusal)
+
 
 class _Counted:
     """A file, with the number and the SHA-256 of the bytes read from it."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, check: Callable[[], None]) -> None:
+        """Count a file's bytes. `check`: called before each reading."""
         self._file = file
+        self._check = check
         self.count = 0
         self.digest = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
         """Return `size` bytes or fewer; empty at the end."""
+        self._check()
         data: bytes = self._file.read(size)
         self.count += len(data)
         self.digest.update(data)
