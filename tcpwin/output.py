@@ -26,8 +26,7 @@ def open_whole(
     """Open a file for writing UTF-8 text or bytes; it receives its name once it is complete.
 
     A symbolic link keeps its target, and a file its permissions. If the folder does not allow new files, an existing
-    file
-    is overwritten in place.
+    file is overwritten in place.
 
     Raises:
         OutputError: it cannot be opened or written.

@@ -68,8 +68,7 @@ class Connections(Sequence[C]):
         """Return the named columns, or all, of the connections from `start` up to but not including `stop`.
 
         One walk over the connections reads all columns and shares equal strings: twenty columns of a million
-        connections
-        take less than a second.
+        connections take less than a second.
 
         Raises:
             KeyError: unknown column.

@@ -87,18 +87,14 @@ class Measurement:
             source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
             follow: connections whose series and events this pass collects; others are read on demand.
             events: collect events and stalls of all connections in this pass unless some are followed; takes a few
-            hundred
-                bytes each, and suits captures that rules will judge.
+                hundred bytes each, and suits captures that rules will judge.
             buckets: maximum number of buckets in a series.
             rows: maximum number of rows in a view of a whole connection, without reading the source again.
             index: a file with the positions of each connection's packets (8 bytes each), used to read details without
-            the
-                rest of the capture. Created in this pass if it is missing or belongs to another capture; only for a
-                single
-                uncompressed file, and ignored for other sources.
+                the rest of the capture. Created in this pass if it is missing or belongs to another capture; only for a
+                single uncompressed file, and ignored for other sources.
             threads: number of threads that track connections; by default the available cores, where that helps. The
-            results
-                do not depend on it. With `follow`, `events` or `index` it is always one.
+                results do not depend on it. With `follow`, `events` or `index` it is always one.
             progress: called periodically with the number of bytes read.
 
         Raises:

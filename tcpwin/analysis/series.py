@@ -18,20 +18,14 @@ class Series:
     Attributes:
         name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes). The right edge, sequence and
             acknowledged (SND.UNA) count from the connection's start, with the SYN as one; flight, pipe and acknowledged
-            are
-            empty if no ACK of the data was captured. sacked: bytes in flight that SACK reports as received, which pipe
-            excludes. window_raw: the window field as on the wire.
-            throughput (payload), goodput (acknowledged payload, each byte once) and resent (payload sent before): bytes
-            in
-            each bucket, in `sum`. rtt (of each ACK, at the capture point), rtt_smoothed, rto: nanoseconds; rto is a
-            Linux
-            sender's timeout, step by step. sender_flight and sender_window: bytes in flight, and the window from
-            SND.UNA, as
-            the sender saw them if the capture point is elsewhere. cwnd_model: the congestion window by Linux's rules,
-            bytes.
-            delivery_rate (bit/s) and queue_delay (nanoseconds; round trip less the minimum): one value for each round
-            trip,
-            or for several in a row if there are more than 256; the path is judged by these at either end.
+            are empty if no ACK of the data was captured. sacked: bytes in flight that SACK reports as received, which
+            pipe excludes. window_raw: the window field as on the wire. throughput (payload), goodput (acknowledged
+            payload, each byte once) and resent (payload sent before): bytes in each bucket, in `sum`. rtt (of each ACK,
+            at the capture point), rtt_smoothed, rto: nanoseconds; rto is a Linux sender's timeout, step by step.
+            sender_flight and sender_window: bytes in flight, and the window from SND.UNA, as the sender saw them if the
+            capture point is elsewhere. cwnd_model: the congestion window by Linux's rules, bytes. delivery_rate (bit/s)
+            and queue_delay (nanoseconds; round trip less the minimum): one value for each round trip, or for several in
+            a row if there are more than 256; the path is judged by these at either end.
         time_ns: start of each bucket, nanoseconds since the epoch. Shape (n,), like all arrays here.
         min, max, last: smallest, largest and last value in the bucket.
         sum: their sum.
@@ -85,10 +79,9 @@ class Stall:
     Attributes:
         start_ns, end_ns: times of the segments before and after it, which are `before_frame` and `after_frame`.
         cause: handshake_loss, handshake_delay, timeout, double_loss (a lost retransmission), tail_loss,
-        tail_loss_probe,
-            spurious_timeout, zero_window, window_update_lost, window_full, delayed_ack, path_delay (an ACK that arrived
-            late); response (waiting for the peer's answer), application (the sender had nothing to send), idle (neither
-            side had); or unknown.
+            tail_loss_probe, spurious_timeout, zero_window, window_update_lost, window_full, delayed_ack, path_delay (an
+            ACK that arrived late); response (waiting for the peer's answer), application (the sender had nothing to
+            send), idle (neither side had); or unknown.
         sender: the side whose data waited, or which had nothing to send: ``a`` or ``b``.
         flight_bytes: in flight from that side before the silence.
         window_bytes: window of that side; None if unknown in bytes.

@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _print_version() -> bool:
-    """Print the version without loading click; return whether it was written: `program` reports why it was not."""
+    """Print the version without loading click, and return whether it was written; `program` reports any error."""
     from tcpwin.version import __version__
 
     try:

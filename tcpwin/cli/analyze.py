@@ -75,7 +75,7 @@ def _names(_ctx: click.Context, _: click.Parameter, text: str | None) -> tuple[s
     "--limit",
     metavar="N",
     type=click.IntRange(min=0),
-    help=f"Show at most N connections, {CONNECTIONS_SHOWN} by default; of several captures, at most N captures.",
+    help=f"Show at most N connections, {CONNECTIONS_SHOWN} by default; with several captures, at most N captures.",
 )
 @click.option(
     "--connection",
@@ -100,8 +100,8 @@ def analyze(
     """Show what limited each connection, what that cost and what to change: the worst connections first.
 
     FILE is a pcap or pcapng capture, plain or compressed (gzip, zstd, lz4); - reads standard input. A folder, .zip or
-    .tar.gz is a bundle: a capture and the snapshots of its hosts. Several captures, or a folder of them, are read each
-    by itself, side by side: a table of them, the worst first. --merge reads them as one.
+    .tar.gz is a bundle: a capture and the snapshots of its hosts. Several captures, or a folder of them, are analysed
+    separately and shown as a table, worst first; --merge reads them as one.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
@@ -113,9 +113,9 @@ def analyze(
     files = separate(captures, options, merge=merge)
     if files:
         if form == "jsonl":
-            raise click.UsageError("--format jsonl is of one capture; name one, or --merge reads them as one")
+            raise click.UsageError("--format jsonl is for one capture: name one, or use --merge")
         if connection is not None:
-            raise click.UsageError("--connection is of one capture; name one, or --merge reads them as one")
+            raise click.UsageError("--connection is for one capture: name one, or use --merge")
         if form == "json":
             problems, failures = _write_documents(files, options, fields)
         else:
@@ -172,7 +172,7 @@ def _row(analysis: Analysis, file: str, _: object) -> tuple[CaptureRow, Piece]:
 
 
 def _write_documents(files: list[str], options: CaptureOptions, fields: tuple[str, ...] | None) -> tuple[int, int]:
-    """Write one document that contains that of each capture, as for the capture alone; return as above."""
+    """Write one document that contains each capture's own document; return the same counts as `_show_table`."""
     from tempfile import TemporaryDirectory
 
     problems = failures = 0

@@ -229,7 +229,7 @@ def _table(needed: Plan, computed: str, *, is_audit: bool) -> list[str]:
         ("receive buffer", f"{_size_text(needed.receive_buffer_bytes)} by {needed.model.name}"),
         ("send buffer", _size_text(needed.send_buffer_bytes)),
     ]
-    version = "kernel not known" if needed.kernel is None else f"Linux {needed.kernel[0]}.{needed.kernel[1]}"
+    version = "unknown kernel" if needed.kernel is None else f"Linux {needed.kernel[0]}.{needed.kernel[1]}"
     defaults = [
         (
             name,

@@ -50,7 +50,7 @@ FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20
 """Default of --limit for text; the other formats are for programs, which get all findings."""
 ROWS = 10
-"""Most connections in the table of a text."""
+"""Maximum number of connections in the text's table."""
 _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 
 
@@ -63,7 +63,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     multiple=True,
     metavar="RULES",
     shell_complete=completion.rules,
-    help="Apply only these rules: codes, prefixes or names, as TW201,TW3.",
+    help="Apply only these rules: codes, prefixes or names, such as TW201,TW3.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="Skip these rules.")
 @threshold_option
@@ -78,7 +78,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     "--baseline",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Set aside the findings that this baseline knows, unless they cost more now.",
+    help="Ignore the findings in this baseline, unless they cost more now.",
 )
 @click.option(
     "--write-baseline",
@@ -89,7 +89,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 @click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help=f"Write at most N findings; text shows {SHOWN} by default."
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: text, or by the ending of OUT.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: text, or by the extension of OUT.")
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 @colour_option
 def check(
@@ -109,9 +109,8 @@ def check(
 ) -> int:
     """Apply rules to each connection: findings with evidence, cost, owner and fix, the costliest first.
 
-    FILE is a capture, a bundle, or - for standard input; several, or a folder of them, are checked each by itself, as
-    in `tcpwin analyze`, and --merge reads them as one. `tcpwin rules` lists the rules; `tcpwin explain CODE` explains
-    one.
+    FILE is a capture, a bundle, or - for standard input. Several, or a folder of them, are checked separately, as in
+    `tcpwin analyze`; --merge reads them as one. `tcpwin rules` lists the rules; `tcpwin explain CODE` explains one.
     """
     from tcpwin.limits import kinds_of, read_baseline
 
@@ -179,7 +178,7 @@ class _Gate:
         return found if self.known is None else self.known.set_aside(analysis, found)
 
     def blocks(self, analysis: Analysis, found: Findings) -> Iterator[Iterable[str] | ConnectionTable]:
-        """Yield the text: summary, connections with a problem if there are several, findings."""
+        """Yield the text: summary, the connections with a problem if there are several, findings."""
         from tcpwin.limits import applicable_rules
 
         checked = len(applicable_rules(analysis, self.rules))
@@ -295,7 +294,7 @@ def write_document_of(
             [*render_github(analysis, found, shown), counts_line(analysis, found, checked=len(checked))], output
         )
     if left_out:
-        warn(f"warning: {left_out} findings left out")
+        warn(f"warning: {left_out} findings omitted")
 
 
 def _connection(connection: Connection, judged: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Shell completion: rules, figures, limits, scenarios, files, connections of a capture.
 
-In: the word typed so far. Out: candidates with their meanings. On any error there are no candidates: nobody reads an
-error between two keys.
+In: the word typed so far. Out: candidates with their meanings. An error yields no candidates, because a message would
+disturb the typing.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ class Feature:
     """A feature of tcpwin.
 
     Attributes:
-        name: its name on the command line; that of the extra that installs it, if any (`pip install 'tcpwin[plot]'`).
+        name: its name on the command line, and of the extra that installs it, if any (`pip install 'tcpwin[plot]'`).
         does: its use.
         packages: distributions with the module of each.
         install: the command that installs what is missing.
-        look: names what it found on the machine; raises TcpwinError if that does not suffice.
+        look: returns what it found on the machine; raises TcpwinError if something is missing.
     """
 
     name: str
@@ -165,7 +165,7 @@ FEATURES = (
     Feature("lab", "tcpwin lab build", look=_lab),
     Feature(
         "wireshark",
-        "open what slice and annotate write",
+        "open the output of slice and annotate",
         install="apt install wireshark",
         look=_program("wireshark", "tshark"),
     ),

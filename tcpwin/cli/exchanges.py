@@ -32,7 +32,7 @@ SCHEMA = "tcpwin/exchanges/1"
 SHOWN = 20
 """Default of --limit."""
 _REASONS = {
-    "interleaved": "both sides send when they like",
+    "interleaved": "both sides send at any time",
     "one_sided": "neither side answers the other",
     "known": "no request was answered",
 }
@@ -77,7 +77,7 @@ def exchanges(
     options: CaptureOptions,
     colour: str,
 ) -> None:
-    """Show requests and answers: what the server, the client and the path took of each."""
+    """Show requests and answers, and the time that the server, the client and the path took."""
     from tcpwin.analysis import group_exchanges, list_exchanges
 
     output = choose_output(None, as_json, out, captures)
@@ -89,12 +89,12 @@ def exchanges(
     if not found.table.height:
         raise SourceError(f"{analysis.name}: no exchanges: {_reason(analysis, connection)}")
     if by == "path" and not any(target is not None for target in found.table.coded("target").words):  # type: ignore[union-attr]
-        raise SourceError(f"{analysis.name}: no HTTP request was captured: encrypted, cut, or another protocol")
+        raise SourceError(f"{analysis.name}: no HTTP request was captured: encrypted, truncated, or another protocol")
     summary = group_exchanges(analysis, found, by or ("port" if connection is None else "connection"))
     _write(found, summary, output, by is not None, limit, colour)
     if output.form not in ("json", "table") and (found.connections_omitted or found.exchanges_omitted):
         left = f"{found.connections_omitted:,} connections and {found.exchanges_omitted:,} exchanges"
-        complain(f"warning: {left} not listed: there are more than can be held at once")
+        complain(f"warning: {left} not listed: too many to hold in memory")
 
 
 def _write(

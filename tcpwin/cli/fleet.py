@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUBCOMMANDS = {
     "run": "Measure many captures into a data set of Parquet files.",
     "show": "Show what limited its connections, and the worst of them.",
-    "sql": "Ask it a question in SQL.",
+    "sql": "Query it in SQL.",
 }
 """Each subcommand's one-line help."""
 _OBJECTS = {"show": "show_"}
@@ -51,12 +51,14 @@ TABLES = ("events", "series")
     "--also",
     type=click.Choice(TABLES),
     multiple=True,
-    help="Write this table as well, of the worst connections with a problem; may be repeated.",
+    help="Also write this table, for the worst connections with a problem; may be repeated.",
 )
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; default: one a processor.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Number of processes; default: one per processor."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster measure them: tcp://HOST:PORT.")
-@click.option("--again", is_flag=True, help="Measure captures that are done, too.")
-@click.option("--json", "as_json", is_flag=True, help="Write what was done as JSON.")
+@click.option("--again", is_flag=True, help="Also measure captures that were already measured.")
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
 def run(
     sources: tuple[str, ...],
     dataset: str,
@@ -77,7 +79,7 @@ def run(
     from tcpwin.fleet import run as measure_all
 
     if workers is not None and scheduler is not None:
-        raise click.UsageError("--workers are processes of this machine; a cluster of --scheduler has its own")
+        raise click.UsageError("--workers sets processes of this machine; the cluster of --scheduler has its own")
     with _shown() as tell:
         done = measure_all(
             sources,
@@ -102,7 +104,7 @@ def _done_lines(done: Done) -> Iterator[str]:
     from tcpwin.units import bytes_text, count_text, time_text
 
     captures = count_text(done.captures, "capture")
-    counts = f"{done.measured:,} measured, {done.unchanged:,} unchanged, {len(done.failed):,} not readable"
+    counts = f"{done.measured:,} measured, {done.unchanged:,} unchanged, {len(done.failed):,} unreadable"
     yield f"{captures} in {done.dataset}: {counts}."
     if done.measured:
         took = time_text(done.elapsed_ns)
@@ -137,9 +139,9 @@ SCHEMA = "tcpwin/fleet-show/1"
 
 @click.command("show")
 @click.argument("dataset", type=click.Path())
-@click.option("--by", type=click.Choice(BY), multiple=True, help="Limits by this; may be repeated.")
+@click.option("--by", type=click.Choice(BY), multiple=True, help="Group limits by this; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Rows of each table.")
-@click.option("--json", "as_json", is_flag=True, help="Write it as JSON, limits by everything.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, with limits by every grouping.")
 @colour_option
 def show_(dataset: str, by: tuple[str, ...], limit: int, as_json: bool, colour: str) -> None:
     """Show the limits of a data set's connections, the worst connections, and captures that could not be read."""
@@ -171,7 +173,7 @@ def _headline(sums: dict[str, Any]) -> str:
     from tcpwin.units import count_text
 
     counts = (count_text(sums[name], name.removesuffix("s")) for name in ("captures", "packets", "connections"))
-    return f"{', '.join(counts)}, {sums['problems']:,} with a problem, {sums['unreadable']:,} captures not readable."
+    return f"{', '.join(counts)}, {sums['problems']:,} with a problem, {sums['unreadable']:,} captures unreadable."
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> ConnectionTable:

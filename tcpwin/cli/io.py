@@ -1,6 +1,6 @@
 """The command line's input and output: captures by name, progress, text on a terminal or in a pipe, documents.
 
-rich is loaded for a terminal alone. NO_COLOR (https://no-color.org), FORCE_COLOR (https://force-color.org) and
+rich is loaded only for a terminal. NO_COLOR (https://no-color.org), FORCE_COLOR (https://force-color.org) and
 TERM=dumb are obeyed. Long pages go through a pager, as git's do.
 """
 
@@ -37,10 +37,10 @@ def complain(text: str) -> None:
 
 
 LAST_CONNECTION = (1 << 32) - 1
-"""Largest connection number: the engine's have 32 bits."""
+"""Largest connection number: the engine uses 32 bits."""
 
 PROGRESS_FROM_BYTES = 64 << 20
-"""Least size of a file with a progress bar: a smaller one is read before the bar is visible."""
+"""Minimum size of a file with a progress bar: a smaller one is read before the bar becomes visible."""
 
 
 def open_captures(captures: tuple[str, ...], *, keep: bool = False) -> Source:
@@ -365,7 +365,7 @@ def _write_list(objects: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
 
 
 def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Return the same iterator after making its first item: unreadable input must not leave half an output behind."""
+    """Compute the first item and return an equal iterator, so that unreadable input leaves no partial output."""
     rest = iter(items)
     first = list(islice(rest, 1))
     return chain(first, rest)

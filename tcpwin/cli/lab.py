@@ -26,7 +26,7 @@ SUBCOMMANDS = {
     "run": "Run scenarios, each to a bundle.",
     "serve": "Wait for a workload's reader and send to it.",
     "show": "Show a scenario and what it changes.",
-    "worlds": "Draw scenarios by a seed, and lift each one's limits.",
+    "worlds": "Draw scenarios from a seed, and lift the limits of each.",
 }
 """Each subcommand's one-line help."""
 _OBJECTS = {"list": "list_"}
@@ -122,12 +122,14 @@ def show(name: str, steps: bool) -> None:
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(1), required=True, help="Of the draw: the same seed, the same worlds.")
-@click.option("--count", type=click.IntRange(1), required=True, metavar="N", help="How many worlds.")
+@click.option("--seed", type=click.IntRange(1), required=True, help="Random seed: the same seed draws the same worlds.")
+@click.option("--count", type=click.IntRange(1), required=True, metavar="N", help="Number of worlds.")
 @click.option("--from", "first", type=click.IntRange(0), default=0, show_default=True, help="Number of the first.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="For all of it.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many worlds at once.")
-@click.option("--only-draw", is_flag=True, help="Write the scenarios, run nothing.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Folder for everything."
+)
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Number of worlds to run at once.")
+@click.option("--only-draw", is_flag=True, help="Only write the scenarios.")
 @click.option(
     "--family", type=click.Choice(["transfers", "conversations"]), default="transfers", show_default=True, help="Which."
 )
@@ -157,12 +159,14 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
 
 @click.command()
 @click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
-@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="On this one of its kernels; its first.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many runs at once.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="Folder for the bundles."
+)
+@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Kernel to use; default: the scenario's first.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Number of runs at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) -> None:
-    """Run a scenario unchanged, and once with each limit lifted alone: what does each gain?
+    """Run a scenario unchanged, and once with each limit lifted alone, to measure what each gains.
 
     SCENARIO is a name from `tcpwin lab list`, or the path of a file. A run whose bundle is already in the folder
     is not repeated, so an interrupted call continues.
@@ -185,7 +189,7 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
     which = kernel or scenario.kernels[0]
     every = [scenario, *(lifted(scenario, each) for each in lifts_of(scenario))]
     runs, done = len(every), 0
-    click.echo(f"without those that are there: {run_needs((each, which) for each in every)}", err=True)
+    click.echo(f"without existing bundles: {run_needs((each, which) for each in every)}", err=True)
 
     def say(run: str) -> None:
         nonlocal done
@@ -204,7 +208,7 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
 
 def _show(result: LiftResult) -> None:
     base = result.base
-    delays = "" if base.delays_ns is None else f"; its messages took {base.delays_ns / 1e9:.3f} s together"
+    delays = "" if base.delays_ns is None else f"; its messages took {base.delays_ns / 1e9:.3f} s in total"
     taken = f"{base.completion_ns / 1e9:.3f} s to the last byte read"
     click.echo(f"{result.scenario.name} ({result.kernel}): {taken}{delays}")
     width = max(len(each.lift.name) for each in result.gains)
@@ -224,9 +228,9 @@ def _show(result: LiftResult) -> None:
 @click.option(
     "--kernel", "series", type=click.Choice(SERIES), default=SERIES[0], show_default=True, help="Which Linux."
 )
-@click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
-@click.option("--again", is_flag=True, help="Build although it is there.")
-@click.option("--needs", "only_needs", is_flag=True, help="Only say what it needs.")
+@click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A local linux-source .deb or tar.")
+@click.option("--again", is_flag=True, help="Build even if it exists.")
+@click.option("--needs", "only_needs", is_flag=True, help="Only print the requirements.")
 def build(series: str, source: Path | None, again: bool, only_needs: bool) -> None:
     """Build a kernel for the lab: Debian's linux-source as a program that runs as any user.
 
@@ -237,7 +241,7 @@ def build(series: str, source: Path | None, again: bool, only_needs: bool) -> No
 
     path = kernel_path(series)
     if path.is_file() and not again and not only_needs:
-        click.echo(f"{path} is there already")
+        click.echo(f"{path} already exists")
         return
     click.echo(str(build_needs(source, series)))
     if only_needs:

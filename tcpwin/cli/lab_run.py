@@ -41,23 +41,29 @@ if TYPE_CHECKING:
             *(f"{series}{which}" for series in SERIES for which in ("", "-stock", "-patched")),
         ]
     ),
-    help="Only on this one of its kernels; which Linux, by default 6.1, or with --like what fits the receiver.",
+    help="stock, patched or a Linux series; default: 6.1, or with --like the one that fits the receiver.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="Folder for the bundles."
+)
 @click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
-@click.option("--no-capture", is_flag=True, help="No packets, only samples, counters and logs.")
-@click.option("--again", is_flag=True, help="Run although the bundle is there.")
+@click.option("--no-capture", is_flag=True, help="Record no packets, only samples, counters and logs.")
+@click.option("--again", is_flag=True, help="Run even if the bundle exists.")
 @click.option("--yes", is_flag=True, help="With --engine netns: do not ask.")
 @click.option(
     "--like",
     metavar="CAPTURE",
     shell_complete=completion.files,
-    help="A transfer over the path of this capture's worst connection instead.",
+    help="Instead, run a transfer over the path of this capture's worst connection.",
 )
-@click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: another than the worst.")
-@click.option("--as", "as_run", metavar="RUN", help="With --like: with the receiver's settings of a reference's run.")
-@click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")
-@click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
+@click.option(
+    "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."
+)
+@click.option(
+    "--as", "as_run", metavar="RUN", help="With --like: use the receiver's settings in this run of a reference."
+)
+@click.option("--capture", "member", metavar="NAME", help="With --like: the capture of a bundle.")
+@click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: the path's rate.")
 @capture_options("window_scales", *SELECTION)
 @click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
 def run(
@@ -78,8 +84,8 @@ def run(
 ) -> int:
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
-    An existing bundle of the same scenario and kernel is kept: an interrupted set continues. Exit status 1: a run did
-    not come out as its scenario expects, or one of several gave no result.
+    An existing bundle of the same scenario and kernel is kept, so an interrupted set continues. Exit status 1: a run
+    did not meet its scenario's expectations, or one of several gave no result.
 
     With --kernel 7.3, the bundle is SCENARIO-7.3-stock.zip, and only the scenario's expectations for 7.3 apply: the
     published results are for kernels before 6.6. The same holds for 6.12.
@@ -130,7 +136,7 @@ def run(
     elif missing:
         check_kernel(series)
         there = len(runs) - len(missing)
-        present = f"{there} of {len(runs)} are there already; " if there else ""
+        present = f"{there} of {len(runs)} already exist; " if there else ""
         click.echo(f"{present}{run_needs(missing, capture=not no_capture)}", err=True)
     output.mkdir(parents=True, exist_ok=True)
     held = True

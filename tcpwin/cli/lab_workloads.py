@@ -111,5 +111,5 @@ def _make_serve(workload: Workload) -> click.Command:
 
 
 serve = WorkloadGroup(
-    "serve", make=_make_serve, help="Wait for a workload's reader, send to it, and leave when that one run is over."
+    "serve", make=_make_serve, help="Wait for a workload's reader, send to it, and exit after that run."
 )

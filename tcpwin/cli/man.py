@@ -109,7 +109,7 @@ _BELOW = Path("share") / "man" / f"man{SECTION}"
     "folder",
     type=click.Path(file_okay=False),
     metavar="FOLDER",
-    help="Folder for the pages; default: share/man/man1 beside the folder in which tcpwin is, or of ~/.local.",
+    help="Folder for the pages; default: share/man/man1 next to tcpwin's folder, or in ~/.local.",
 )
 def man(folder: str | None) -> None:
     """Write a manual page for each command, for `man tcpwin` and `man tcpwin-check`.

@@ -17,7 +17,7 @@ from tcpwin.errors import OutputError
     "out",
     type=click.Path(exists=True, file_okay=False),
     metavar="OUT",
-    help="Let slices be written to this folder; without it nothing is written.",
+    help="Let agents write slices to this folder; by default nothing is written.",
 )
 def mcp(folder: str, out: str | None) -> None:
     """Serve the captures in FOLDER to an agent over the Model Context Protocol, on standard input and output.

@@ -63,9 +63,9 @@ def nstat(
 
 
 class _Reading:
-    """The counter samples of some files, in order of time if all of them have one, otherwise file by file.
+    """The counter samples of some files, in time order if all of them have times, otherwise file by file.
 
-    The time of a sample that is earlier than a preceding one is dropped, as no rate can be derived from it.
+    A time earlier than a preceding sample's is dropped, because no rate can be derived from it.
     """
 
     def __init__(self, files: list[SnapshotFile]) -> None:
@@ -95,7 +95,7 @@ class _Reading:
                 yield sample
         if not any(self._samples):
             more = f"and none in {len(self._files) - 1} more" if len(self._files) > 1 else self._files[0].format
-            raise SnapshotError(f"no counters of the network stack in it ({more})", self.name)
+            raise SnapshotError(f"contains no counters of the network stack ({more})", self.name)
 
     def facts(self) -> list[dict[str, Any]]:
         """Return the files as objects of the JSON document."""
@@ -105,7 +105,7 @@ class _Reading:
         """Report on stderr what was not understood."""
         warn_of(self._files, self._samples, "counters of the network stack", self._ended)
         if self._is_backwards:
-            complain("note: the samples are not in order of time: those before an earlier one count as without a time")
+            complain("note: the samples are not in time order: times earlier than a preceding one are ignored")
 
 
 def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
@@ -117,7 +117,7 @@ def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
     if timed and len(timed) < sum(first is not None for first in firsts):
         timed_ids = {id(file) for file in timed}
         left_out = [file.name for file, first in zip(files, firsts, strict=True) if first and id(file) not in timed_ids]
-        complain(f"note: without times, and left out: {', '.join(left_out)}")
+        complain(f"note: omitted, as they have no times: {', '.join(left_out)}")
         return timed
     return files
 

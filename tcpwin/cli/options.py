@@ -125,7 +125,7 @@ _OPTIONS = {
         "--clock-offset",
         type=Offset(),
         metavar="TIME",
-        help="Capture clock minus snapshot clock, as -1.5s; default: estimated.",
+        help="Capture clock minus snapshot clock, such as -1.5s; default: estimated.",
     ),
     "member": click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle."),
     "window_scales": click.option(
@@ -135,7 +135,7 @@ _OPTIONS = {
         multiple=True,
         metavar="HOST=N",
         callback=_scales,
-        help="Shift of the windows of the host with address HOST, where the capture lacks its SYN; may be repeated.",
+        help="Window scale shift of the host with address HOST, if the capture lacks its SYN; may be repeated.",
     ),
     "threads": click.option(
         "--threads",
@@ -146,7 +146,7 @@ _OPTIONS = {
     "filter": click.option(
         "--filter",
         metavar="EXPR",
-        help="Only packets that EXPR takes, in tcpdump's language: 'host 10.0.0.1 and port 443'.",
+        help="Only packets that match EXPR, in tcpdump's language: 'host 10.0.0.1 and port 443'.",
     ),
     "start": click.option(
         "--from",

@@ -42,7 +42,7 @@ def _columns(_: click.Context, __: click.Parameter, names: str | None) -> tuple[
     "--format",
     "form",
     type=click.Choice(["csv", "jsonl", "parquet"]),
-    help="Format; default: csv, or by the ending of OUT.",
+    help="Format; default: csv, or by the extension of OUT.",
 )
 @click.option(
     "--columns",

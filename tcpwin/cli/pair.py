@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 @click.option(
     "--capture-a",
     metavar="NAME",
-    help="The capture to read from A, where A is a bundle with several.",
+    help="The capture to read from A, if A is a bundle with several.",
 )
 @click.option(
     "--capture-b",
     metavar="NAME",
-    help="The same of B; of A, where A stands alone.",
+    help="The same for B, or for A if there is no B.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the whole result as JSON.")
 @click.option(
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False),
     metavar="FILE.parquet",
     help="Write one row per packet: its connection and fate, frame and time in both captures, delay, numbers, why it "
-    "was sent again.",
+    "was retransmitted.",
 )
 @click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(min=0), metavar="N", help="Connections to show."
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     "--connection",
     type=ConnectionNumber(),
     metavar="N",
-    help="The only one to show, draw or report; default: those that lost most are shown, which lost most is drawn.",
+    help="The only connection to show, draw or report; default: show those that lost most, draw the first of them.",
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @colour_option

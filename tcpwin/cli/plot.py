@@ -69,9 +69,7 @@ def _figures() -> Any:
     callback=_list_figures,
     help="List the figures.",
 )
-@click.option(
-    "--connection", type=ConnectionNumber(), metavar="N", help="By default the one that a window cost most time."
-)
+@click.option("--connection", type=ConnectionNumber(), metavar="N", help="Connection to draw; default: the worst.")
 @click.option(
     "--direction", type=click.Choice(["a_to_b", "b_to_a"]), help="Direction; default: the one with more data."
 )

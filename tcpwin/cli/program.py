@@ -24,14 +24,14 @@ COMMANDS = {
     "bdp": "Compute the window that a path needs, and the settings for it.",
     "check": "Apply rules: findings with evidence, cost, owner and fix.",
     "compare": "Compare two captures of the same workload: better or worse?",
-    "doctor": "Say what works on this machine, and what is missing.",
+    "doctor": "Show what works on this machine, and what is missing.",
     "exchanges": "Show requests and answers: the server's, the client's and the path's time.",
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and the columns.",
-    "fleet": "Measure many captures into one data set, and ask it in SQL.",
+    "fleet": "Measure many captures into one data set, and query it in SQL.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
     "man": "Write the manual pages of the commands.",
-    "mcp": "Serve captures to an agent, by the Model Context Protocol.",
+    "mcp": "Serve captures to an agent over the Model Context Protocol.",
     "nstat": "Show how much network counters grew, and what they count.",
     "packets": "Write one row per TCP segment.",
     "pair": "Compare captures of both ends: where were packets lost?",
@@ -43,8 +43,8 @@ COMMANDS = {
     "snap": "Record this host's TCP sockets, counters and memory.",
     "ss": "Show sockets from snapshots, or the distribution of a field.",
     "watch": "Watch an interface until something stalls; keep the packets around it.",
-    "whatif": "Predict what would come of a change: a setting, a limit lifted, another path.",
-    "wireshark": "Bring what was found into Wireshark, as fields of its packets.",
+    "whatif": "Predict the effect of a change: a setting, a lifted limit, another path.",
+    "wireshark": "Show results in Wireshark, as fields of packets.",
 }
 """The one-line help of each command; its code is the object of that name in the module of that name, or in `_HOMES`."""
 _HOMES = {"annotate": "slice", "explain": "rules", "fields": "rules"}
@@ -194,9 +194,7 @@ def _run(arguments: list[str] | None) -> Any:
 
 @contextmanager
 def _reader_may_leave() -> Iterator[None]:
-    """End normally if the reader of our output left, as `head` does: click would exit with 1, which means a problem
-    found.
-    """
+    """End normally if the reader of our output left, as `head` does; click would exit with 1, as for a problem."""
     try:
         yield
     except BrokenPipeError:

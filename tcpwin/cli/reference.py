@@ -84,7 +84,7 @@ def reference(
     criteria = (rtt, rate, rmem, window, kernel, workload)
     if any(each is not None for each in criteria):
         if name is not None:
-            raise click.UsageError("NAME shows one reference; --rtt, --rate and the like look through all")
+            raise click.UsageError("NAME shows one reference; --rtt, --rate and similar options search all")
         _write_nearest(rtt, rate, rmem, window, kernel, workload, limit, as_json, colour)
     elif name is not None:
         _write_one(name, as_json, colour)

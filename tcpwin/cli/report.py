@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     "out",
     type=click.Path(),
     metavar="OUT",
-    help="Write to this file; of several captures, into this folder.",
+    help="Write to this file or, for several captures, into this folder.",
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: by the ending of OUT, or html.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: by the extension of OUT, or html.")
 @click.option(
     "--limit",
     default=CONNECTIONS_SHOWN,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     type=ConnectionNumber(),
     multiple=True,
     metavar="N",
-    help="Tell connection N in full, in place of the worst; may be repeated.",
+    help="Show connection N in full, instead of the worst; may be repeated.",
 )
 @click.option(
     "--theme",
@@ -58,15 +58,15 @@ if TYPE_CHECKING:
     help="Theme of HTML; readers can switch it.",
 )
 @click.option(
-    "--anonymize", is_flag=True, help="Replace addresses, leave out names and host data; prefixes and ports stay."
+    "--anonymize", is_flag=True, help="Replace addresses, and omit names and host data; prefixes and ports are kept."
 )
 @click.option(
     "--verify",
     type=click.Path(exists=True, dir_okay=False),
     metavar="REPORT",
-    help="Write nothing; say whether REPORT has these results (exit status 1 if not).",
+    help="Only check whether REPORT has these results (exit status 1 if not).",
 )
-@click.option("--shift-times", is_flag=True, help="With --anonymize: let the first packet be at 2000-01-01.")
+@click.option("--shift-times", is_flag=True, help="With --anonymize: move the first packet to 2000-01-01.")
 def report(
     captures: tuple[str, ...],
     options: CaptureOptions,
@@ -109,7 +109,7 @@ def report(
     except ValueError as error:
         raise click.UsageError(f"{error} by --format") from None
     if out is None and (form == "pdf" or (form == "html" and sys.stdout.isatty())):
-        raise click.UsageError(f"{form} is nothing to read in a terminal: name a file with -o OUT")
+        raise click.UsageError(f"{form} cannot be shown in a terminal: name a file with -o OUT")
     output = choose_output(form, False, out, (*captures, *options.snapshots))
     if form == "pdf":
         from tcpwin.render.report import find_browser

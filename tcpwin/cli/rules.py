@@ -125,7 +125,7 @@ def chosen_rules(select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if not chosen:
-        raise click.UsageError("--ignore leaves no rule of --select")
+        raise click.UsageError("--ignore excludes every rule of --select")
     return chosen
 
 
@@ -163,7 +163,7 @@ def _value(text: str, threshold: Threshold) -> float:
         raise click.BadParameter(f"'{text[:40]}' is not understood: write it as {_EXAMPLES[threshold.unit]}.")
     value = Fraction(match[1]) * Fraction(10) ** int(match[2] or 0) * factor
     if threshold.unit == "share" and value > 1:
-        raise click.BadParameter(f"'{text[:40]}' is above 1, which is all: write a percentage with its sign.")
+        raise click.BadParameter(f"'{text[:40]}' is above 1 (100 %): write a percentage with its sign.")
     return float(value)
 
 
@@ -236,7 +236,7 @@ def fields(as_json: bool) -> None:
         return
     lines = [
         f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's.",
-        "A group of which nothing occurred is omitted: null where that is possible, else 0 or false. --fields takes",
+        "Groups without any event are omitted: null where that is possible, else 0 or false. --fields takes",
         "names of fields and groups, and verdict; all writes everything.",
     ]
     for kind in kinds:

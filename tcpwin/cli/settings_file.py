@@ -22,7 +22,7 @@ _TEXTS = {
     "compare": {"fail-on": "fail_on", "tolerance": "tolerance"},
 }
 _PATHS = {"check": {"baseline": "baseline"}, "compare": {}}
-"""Options that are files, relative to the folder of the settings."""
+"""Options whose values are paths relative to the folder of the settings."""
 _LISTS = {"check": {"select": "select", "ignore": "ignore"}, "compare": {}}
 
 

@@ -36,9 +36,9 @@ T = TypeVar("T")
 Answer = Callable[["Analysis", str, Callable[[str], None]], T]
 SCHEMA = "tcpwin/captures/1"
 AHEAD = 4
-"""Files given to each process at a time: finished answers wait for their turn."""
+"""Files queued for each process; finished answers wait for their turn."""
 NEXT_PIECE_NS = 10_000_000_000
-"""Largest gap between two pieces of one capture."""
+"""Maximum gap between two pieces of one capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +219,7 @@ def warn_of(answered: Answered[Any]) -> None:
 
 @contextmanager
 def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path | None], None]]:
-    """Write one JSON document of several captures; call the yielded function to add one, given its own document as a
-    file.
-
-    The file is removed.
-    """
+    """Write one JSON document of several captures: call the yielded function to add one and delete its own document."""
     import json
     import shutil
 
@@ -279,4 +275,4 @@ def hint_of_pieces(pieces: Sequence[Piece]) -> None:
         for before, after in pairwise(ordered)
     )
     if len(ordered) > 1 and len(names) == 1 and follow:
-        complain("these look like pieces of one capture: --merge reads them as one, so that connections go on")
+        complain("these look like pieces of one capture: --merge joins connections across them")

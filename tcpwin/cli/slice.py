@@ -45,7 +45,7 @@ SCHEMA = "tcpwin/slice/1"
     multiple=True,
     metavar="RULE",
     shell_complete=completion.one_rule,
-    help="Frames that prove the findings of a rule, and what is around them: TW201.",
+    help="Frames that prove the findings of a rule, and the packets around them: TW201.",
 )
 @click.option(
     "--around",
@@ -54,15 +54,15 @@ SCHEMA = "tcpwin/slice/1"
     help="Segments before and after each of them; default: 20.",
 )
 @connection_span
-@click.option("--headers-only", is_flag=True, help="Leave the payload out.")
+@click.option("--headers-only", is_flag=True, help="Omit the payload.")
 @click.option(
     "--anonymize",
     is_flag=True,
-    help="Headers only, without comments and names; addresses are replaced, prefixes and ports stay.",
+    help="Headers only, without comments and names; addresses are replaced, prefixes and ports kept.",
 )
-@click.option("--shift-times", is_flag=True, help="With --anonymize: let the first packet be at 2000-01-01.")
+@click.option("--shift-times", is_flag=True, help="With --anonymize: move the first packet to 2000-01-01.")
 @click.option("--no-comments", is_flag=True, help="Write the packets as they are.")
-@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write a summary as JSON.")
 @click.option(
     "-o",
     "--output",
@@ -99,10 +99,10 @@ def slice(
 
     if not connections and not rules and first is None and last is None:
         raise click.UsageError(
-            "say which packets: by --connection, --finding, or --from and --to; `tcpwin annotate` writes all"
+            "select packets with --connection, --finding, or --from and --to; `tcpwin annotate` writes all"
         )
     if rules and (first is not None or last is not None):
-        raise click.UsageError("--finding chooses frames by themselves: --from and --to are not for it")
+        raise click.UsageError("--finding selects frames itself: --from and --to do not apply")
     if around is not None and not rules:
         raise click.UsageError("--around goes with --finding")
     if shift_times and not anonymize:
@@ -144,7 +144,7 @@ def refuse_output(captures: tuple[str, ...], out: str, *, as_json: bool) -> None
     if out == "-" and as_json:
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     if out == "-" and sys.stdout.isatty():
-        raise click.UsageError("pcapng is nothing to read in a terminal: name a file with -o OUT")
+        raise click.UsageError("pcapng cannot be shown in a terminal: name a file with -o OUT")
     spare_captures(captures, None if out == "-" else out)
 
 
@@ -194,7 +194,7 @@ ANNOTATE_SCHEMA = "tcpwin/annotate/1"
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @capture_options()
-@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write a summary as JSON.")
 @click.option(
     "-o",
     "--output",

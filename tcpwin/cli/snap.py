@@ -154,7 +154,7 @@ def _paths(out: str) -> tuple[Path, Path]:
         return path / SAMPLES, path / PACKETS
     if path.suffix in (".pcap", ".pcapng"):
         raise click.UsageError(
-            f"{out} is where the packets would go: name the samples, as {path.with_suffix('.jsonl')}"
+            f"{out} is needed for the packets: name the samples differently, such as {path.with_suffix('.jsonl')}"
         )
     return path, path.with_suffix(".pcap")
 

@@ -144,7 +144,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options: tuple[Option, ...] = (
         click.option("--json", "as_json", is_flag=True, help="Write a JSON document; same as --format json."),
         click.option(
-            "--format", "form", type=click.Choice(FORMS), help="Format; default: a table, or by the ending of OUT."
+            "--format", "form", type=click.Choice(FORMS), help="Format; default: a table, or by the extension of OUT."
         ),
         click.option(
             "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file."

@@ -1,7 +1,4 @@
-"""`tcpwin ss`: sockets of snapshot files alone, as a table, JSON or columns; distributions over many of them.
-
-The parts shared with `tcpwin nstat` come first: the destination and format of results.
-"""
+"""`tcpwin ss`: sockets of snapshot files alone, as a table, JSON or columns; distributions over many of them."""
 
 from __future__ import annotations
 
@@ -122,7 +119,7 @@ def ss(
     of such files: a folder, .zip or .tar.gz; - is standard input: ss -tmi | tcpwin ss -
     """
     if measured and (fields or sort or limit is not None):
-        raise click.UsageError("--distribution is of all sockets: it goes without --field, --sort and --limit")
+        raise click.UsageError("--distribution covers all sockets: it excludes --field, --sort and --limit")
     output = choose_output(form, as_json, out, files)
     opened = open_snapshots(files, what="sockets", only=only)
     reading = _Reading(opened, [each for each in (state, wanted) if each is not None], is_all)
@@ -175,7 +172,7 @@ class _Reading:
             raise SnapshotError(f"no TCP socket in it ({what})", first.name)
 
     def bounded(self) -> Iterator[Labelled]:
-        """Yield the same, as many as may be held at once."""
+        """Yield the same samples, up to the limit of what fits into memory."""
         from tcpwin.hosts import KEPT_SOCKETS
 
         for number, each in enumerate(self):
@@ -232,7 +229,7 @@ class _Reading:
         """Report on stderr what was not understood or left out."""
         warn_of(self._files, self._samples, "TCP socket", self._ended)
         if self.left_out:
-            complain(f"warning: {self.left_out} samples left out: there are more sockets than can be held at once")
+            complain(f"warning: {self.left_out} samples omitted: too many sockets to hold in memory")
 
 
 def _write_samples(
@@ -331,7 +328,7 @@ def _order(field: str) -> Callable[[Labelled], tuple[bool, Any]]:
 
 
 def _limited(found: Iterable[Labelled], limit: int) -> Iterator[Labelled]:
-    """Yield the first of them; read the rest too, as the summary covers all."""
+    """Yield the first `limit` samples, but read all, as the summary covers them."""
     for number, each in enumerate(found):
         if number < limit:
             yield each

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 ROWS = 10
 SHOWN_STRIKES = 5
 WIDE_COLUMNS = 150
-"""Least width of a terminal whose table shows window and flight."""
+"""Minimum width of a terminal whose table shows window and flight."""
 
 
 @click.command()
 @click.option("-i", "--interface", metavar="IFACE", help="Watch this interface, or any.")
 @click.option("--follow", metavar="FILE", help="Watch a pcap file that is being written, or - for standard input.")
-@click.option("-o", "--output", "out", metavar="FOLDER", help="Write bundles of what strikes into this folder.")
-@click.option("--filter", "wanted", metavar="EXPR", help="Only packets that EXPR takes, in tcpdump's language.")
+@click.option("-o", "--output", "out", metavar="FOLDER", help="Write a bundle for each alert into this folder.")
+@click.option("--filter", "wanted", metavar="EXPR", help="Only packets that match EXPR, in tcpdump's language.")
 @click.option(
     "--recent", "recent_ns", type=parse_duration, default="60s", show_default=True, metavar="TIME",
     help="Keep the packets of the last TIME …",
@@ -47,36 +47,40 @@ WIDE_COLUMNS = 150
 )  # fmt: skip
 @click.option(
     "--every", "every_ns", type=parse_every, default="10s", show_default=True, metavar="TIME",
-    help="Judge them each TIME.",
+    help="Judge them every TIME.",
 )  # fmt: skip
 @click.option(
     "--cost", "cost_ns", type=parse_duration, default="500ms", show_default=True, metavar="TIME",
-    help="What costs a connection less does not strike.",
+    help="Raise no alert for a cost below TIME.",
 )  # fmt: skip
 @click.option(
     "--after", "after_ns", type=parse_duration, default="5s", show_default=True, metavar="TIME",
-    help="Write a bundle TIME after something struck.",
+    help="Write the bundle TIME after an alert.",
 )  # fmt: skip
 @click.option("--for", "duration_ns", type=parse_duration, metavar="TIME", help="Stop after TIME; default: at Ctrl-C.")
 @click.option("--keep", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Bundles to keep.")
 @click.option(
     "--sample", "sample_ns", type=parse_every, default="1s", show_default=True, metavar="TIME",
-    help="Record this host's sockets each TIME, for the bundles; with -i and -o.",
+    help="Record this host's sockets every TIME, for the bundles; with -i and -o.",
 )  # fmt: skip
-@click.option("--drops", is_flag=True, help="Why the kernel dropped packets belongs into bundles; with -o, as root.")
+@click.option(
+    "--drops", is_flag=True, help="Add the kernel's reasons for dropped packets to bundles; with -o, as root."
+)
 @click.option(
     "--select",
     multiple=True,
     metavar="RULES",
     shell_complete=completion.rules,
-    help="Only these rules strike: codes, prefixes or names.",
+    help="Only these rules raise alerts: codes, prefixes or names.",
 )
-@click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="These rules do not.")
+@click.option(
+    "--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="These rules raise no alerts."
+)
 @threshold_option
 @click.option(
     "--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics and /events on 127.0.0.1:PORT."
 )
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, strikes and bundles.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, alerts and bundles.")
 @colour_option
 def watch(
     interface: str | None,
@@ -108,9 +112,11 @@ def watch(
     if (interface is None) == (follow is None):
         raise click.UsageError("name what to watch: -i IFACE, or --follow FILE")
     if follow is not None and wanted is not None:
-        raise click.UsageError("--filter is the kernel's, of an interface: filter what writes the file")
+        raise click.UsageError(
+            "--filter is for an interface: with --follow, filter in the program that writes the file"
+        )
     if drops and (interface is None or out is None):
-        raise click.UsageError("--drops tells of this host's packets, in bundles: it goes with -i and -o")
+        raise click.UsageError("--drops adds this host's dropped packets to bundles: it needs -i and -o")
     rules = chosen_rules(select, ignore)
     from tcpwin.watch import (
         BLOCK_BYTES,
@@ -162,7 +168,7 @@ def watch(
 
 @contextmanager
 def _end_requested() -> Iterator[Callable[[], bool]]:
-    """Return a function that is true once a signal requested the end; a second signal ends the program at once."""
+    """Return a function that is true once a signal requests the end; a second signal ends the program at once."""
     signals: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -212,7 +218,7 @@ def alert_line(alert: Alert) -> str:
 
 
 def head_line(name: str, round: Round) -> str:
-    """Return a line on the interface or file being watched, and its connections."""
+    """Return a line about the watched interface or file, and its connections."""
     analysis = round.analysis
     dropped = f", {round.dropped:,} dropped" if round.dropped else ""
     line = f"{name_text(name)}: {count_text(round.packets, 'packet')}{dropped}"
@@ -257,7 +263,7 @@ class _Screen:
 
 
 def _with_sketches(table: ConnectionTable, analysis: Analysis, ids: Sequence[int]) -> ConnectionTable:
-    """Return the table with window and flight of each verdict's direction, if there is room."""
+    """Add window and flight of each verdict's direction to the table, if there is room."""
     if get_terminal_size().columns < WIDE_COLUMNS:
         return table
     from tcpwin.figures import SKETCH_BUCKETS, draw_blocks

@@ -71,22 +71,22 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
     shell_complete=completion.limits,
     help="Lift a limit, as a verdict names it; may be repeated.",
 )
-@click.option("--loss", type=Loss(), metavar="PERCENT", help="Loss by chance on the path: 0, 0.5%.")
+@click.option("--loss", type=Loss(), metavar="PERCENT", help="Random loss on the path: 0, 0.5%.")
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="The path's round trip: 20ms.")
-@click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="What the path carries: 100Mbit.")
-@click.option("--each", is_flag=True, help="Lift every limit alone, and rank them by what that gains.")
+@click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="The path's rate: 100Mbit.")
+@click.option("--each", is_flag=True, help="Lift each limit alone, and rank them by gain.")
 @click.option(
     "--twin",
     "twin_folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Run the change in the lab's kernel too, beside a run as it was; the bundles go to FOLDER.",
+    help="Also run the change in the lab's kernel, next to an unchanged run; the bundles go to FOLDER.",
 )
 @click.option(
     "--kernel",
     "series",
     type=click.Choice(SERIES),
-    help="With --twin: which Linux of the lab; default: what counts receive memory as the receiver's.",
+    help="With --twin: the lab's Linux; default: the one that counts receive memory like the receiver's.",
 )
 @capture_options()
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")

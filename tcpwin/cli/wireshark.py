@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tcpwin.render.wireshark import IndexedCapture
 
 SUBCOMMANDS = {
-    "index": "Write the index of a capture, from which Wireshark has the fields.",
+    "index": "Write the index of a capture, from which Wireshark reads the fields.",
     "install": "Write the plugin where Wireshark and tshark look for it.",
     "open": "Open a connection of an indexed capture in the browser.",
 }
@@ -44,7 +44,7 @@ SCHEMA = "tcpwin/wireshark-index/1"
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="FILE...")
 @capture_options(*SNAPSHOTS)
-@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Write a summary as JSON.")
 @click.option(
     "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Index; default: FILE.tcpwin."
 )
@@ -93,7 +93,11 @@ _NAME = "tcpwin.lua"
 @click.command()
 @click.option("--print", "is_printed", is_flag=True, help="Write the plugin to standard output.")
 @click.option(
-    "--to", "folder", type=click.Path(file_okay=False), metavar="FOLDER", help="Folder; default: your plugins in Lua."
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="Folder; default: your folder for Lua plugins.",
 )
 def install(is_printed: bool, folder: str | None) -> None:
     """Write the plugin to the folder where Wireshark and tshark look for a user's plugins.

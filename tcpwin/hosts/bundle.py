@@ -187,9 +187,7 @@ class Bundle:
         return self._paths[member.number]
 
     def snapshot(self, member: Member, **options: Any) -> SnapshotFile:
-        """Return a member's samples; options as for SnapshotFile. The inflated size of a compressed member is limited
-        too.
-        """
+        """Return a member's samples; options as for SnapshotFile. A compressed member's inflated size is limited."""
         harmless = _HARMLESS_BYTES // max(1, len(self.snapshots))
         limit = min(self._max_bytes, max(harmless, MAX_RATIO * member.size_bytes))
         own = {"name": member.name, "format": member.format, "max_inflated_bytes": limit}
@@ -226,7 +224,7 @@ class Bundle:
         except _DAMAGE as error:
             if not found:
                 raise SnapshotError(f"damaged: {error}", self.name) from error
-            self.notes.add("the archive is cut or damaged; only the part before the damage was read")
+            self.notes.add("the archive is truncated or damaged; only the part before the damage was read")
         return tuple(_labelled(found))
 
     def _describe(self, entry: _Entry) -> Member:
@@ -326,7 +324,7 @@ class _Zip:
     """The members of a .zip."""
 
     def __init__(self, path: Path, max_members: int, max_ratio: int) -> None:
-        # zipfile makes an object of every entry before the first can be seen.
+        # zipfile creates an object for every entry before the first can be inspected.
         if zip_holds_more(path, max_members):
             raise SnapshotError(f"more than {max_members:,} members", str(path))
         self._archive_bytes = path.stat().st_size
@@ -347,7 +345,7 @@ class _Zip:
             elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 refusal = "a link, or a special file"
             elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                refusal = "compressed by a method that is not read"
+                refusal = "compressed by an unsupported method"
             yield _Entry(info.filename, info.file_size, _zip_time(info), info, info.filename.endswith("/"), refusal)
 
     def open(self, entry: _Entry) -> IO[bytes]:

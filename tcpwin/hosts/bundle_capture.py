@@ -43,9 +43,7 @@ often NAME-%Y%m%d-%H%M%S.pcap, dumpcap NAME_00001_20261126020000.pcapng.
 
 
 def is_bundle(path: str | PathLike[str]) -> bool:
-    """Whether a path is a folder, or an archive by its name; False if inaccessible, so that reading reports the
-    error.
-    """
+    """Whether a path is a folder or has an archive's name; False if inaccessible, so that reading reports it."""
     path = Path(path)
     try:
         return path.is_dir() or (path.name.lower().endswith(ARCHIVES) and path.is_file())

@@ -86,7 +86,7 @@ def given(offset_ns: int) -> ClockOffset:
         ArgumentError: the offset exceeds a century.
     """
     if abs(offset_ns) > MAX_OFFSET_NS:
-        raise ArgumentError("a clock offset cannot be more than a century")
+        raise ArgumentError("a clock offset cannot exceed a century")
     return ClockOffset(offset_ns, offset_ns, offset_ns, "given", 0, 0)
 
 

@@ -1,7 +1,7 @@
 """Conclusions from one sample of a socket without packets: the limit, and who should look.
 
-In: a SocketSample. Out: a sentence, or None if nothing in it is unusual. One sample is an instant: a sentence names the
-numbers that it rests on.
+In: a SocketSample. Out: a sentence, or None if nothing is unusual. A sample shows one instant, so a sentence includes
+the numbers that it is based on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tcpwin.hosts.socket import SocketSample
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 LIMITED_SHARE = 0.5
-"""Share of the busy time in which a limit held the sender; below, it had others."""
+"""Minimum share of the busy time for which a limit held the sender; below it, other limits had more."""
 FULL_SHARE = 0.8
 """Share of the receive buffer above which little window is left (`__tcp_select_window`)."""
 FEW_BACKOFFS = 2
@@ -101,7 +101,7 @@ def _losing(sample: SocketSample) -> str | None:
     sent, again = sample.bytes_sent or 0, sample.bytes_retrans or 0
     if not sent or again < LOST_SHARE * sent or not again:
         return None
-    return f"{share_text(again / sent)} of its bytes sent again ({bytes_text(again)} of {bytes_text(sent)})"
+    return f"{share_text(again / sent)} of its bytes retransmitted ({bytes_text(again)} of {bytes_text(sent)})"
 
 
 def _queued(sample: SocketSample) -> str | None:

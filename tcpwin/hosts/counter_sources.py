@@ -1,4 +1,4 @@
-"""Which counter files continue each other, and which repeat the same counts.
+"""Distinguish counter files that continue each other from those that repeat the same counts.
 
 In: each file's counter samples of one host. Out: sources, the best first: samples in time order that may be subtracted
 from each other. Samples of different sources must not be combined, because both may have counted the same events.

@@ -1,7 +1,7 @@
-"""Counters of the network stack: how much they grew between samples, and what each of them counts.
+"""Counters of the network stack: their increases between samples, and their meanings.
 
 In: counter samples of one host in order. Out: increases, with rates and resets; the meaning of a counter by its
-`nstat` name. It never guesses what a sample left out.
+`nstat` name. It never guesses values that a sample omits.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ GAUGES = frozenset(
         "MPTcpExtMPCurrEstab",
     )
 )
-"""Settings and current numbers among the counters: they may fall. `nstat` leaves the first seven out."""
+"""Settings and current values among the counters, which may fall. `nstat` omits the first seven."""
 
 SURE = 10
-"""So many counts, not 0, that stayed or grew show counts since boot."""
+"""Number of non-zero counts that stayed equal or grew, which shows that samples count since boot."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterDelta:
-    """How much counters grew over a time.
+    """Increases of counters over a time span.
 
     Attributes:
-        start_ns, end_ns: nanoseconds since the epoch by the host's clock; None where it is not known.
-        values: increases by `nstat` name; of the names in `resets` what is sure to have been counted.
-        resets: names that ran backwards. The host, or its network namespace, started again in between, or a counter
-            of 32 bits wrapped. All increases are then the least that they can be.
-        is_assumed: the samples did not show whether they count since boot; it was judged from these two alone.
+        start_ns, end_ns: nanoseconds since the epoch by the host's clock; None if unknown.
+        values: increases by `nstat` name; for the names in `resets`, lower bounds.
+        resets: names that ran backwards: the host or its network namespace restarted in between, or a 32-bit counter
+            wrapped. All increases are then lower bounds.
+        is_assumed: whether the samples did not show if they count since boot, so it was inferred from these two alone.
     """
 
     start_ns: int | None
@@ -50,24 +50,24 @@ class CounterDelta:
 
     @property
     def seconds(self) -> float | None:
-        """The time between the samples; None where it is not known or not more than 0."""
+        """The time between the samples; None if unknown or not positive."""
         if self.start_ns is None or self.end_ns is None or self.end_ns <= self.start_ns:
             return None
         return (self.end_ns - self.start_ns) / 1e9
 
     @property
     def rates(self) -> dict[str, float] | None:
-        """Increases per second by name; None where the time is not known."""
+        """Increases per second by name; None if the time is unknown."""
         seconds = self.seconds
         return None if seconds is None else {name: value / seconds for name, value in self.values.items()}
 
 
 def deltas(samples: Iterable[CounterSample]) -> Iterator[CounterDelta]:
-    """Compare each sample with the one before it, where both are of one kind and have a name in common.
+    """Compare each sample with the one before it, if both are of one kind and have a name in common.
 
-    An increment is an increase already; the first one has no start. Of two samples that do not show their kind, the
-    second is taken for an increment where a count fell, and for counts since boot where none did. A name that one of
-    the two lacks is left out, save where that sample printed no zeros and everything else (`nstat -a`).
+    An increment is already an increase; the first one has no start. If two samples do not show their kind, the second
+    is taken as an increment if a count fell, and as counts since boot otherwise. A name that one of the two lacks is
+    omitted, unless that sample printed everything except zeros (`nstat -a`).
     """
     before: CounterSample | None = None
     for sample in samples:
@@ -84,19 +84,19 @@ def deltas(samples: Iterable[CounterSample]) -> Iterator[CounterDelta]:
 
 
 def falls(before: CounterSample, after: CounterSample) -> bool:
-    """Whether a counter has less in the second sample: something started again, or the first was taken later."""
+    """Whether a counter is smaller in the second sample: after a restart, or because the order is wrong."""
     return bool(_increases(before, after)[1])
 
 
 def are_increments(samples: Sequence[CounterSample]) -> bool | None:
-    """Judge whether samples that follow each other are increments (True) or counts since boot (False).
+    """Judge whether consecutive samples are increments (True) or counts since boot (False).
 
-    Counts since boot fall at a restart only, so increments are what falls between half of the samples or more. For
-    counts since boot it takes `SURE` counts, not 0, that did not fall. `nstat` marks an overflow in increments only
+    Counts since boot fall only at a restart, so samples are increments if counts fall between at least half of them,
+    and counts since boot if `SURE` non-zero counts did not fall. `nstat` marks an overflow only in increments
     (misc/nstat.c, dump_incr_db).
 
     Returns:
-        None where too little is there to judge.
+        None if there is too little data to judge.
     """
     if any(sample.resets for sample in samples):
         return True
@@ -149,7 +149,7 @@ def _increases(before: CounterSample, after: CounterSample) -> tuple[dict[str, i
 
 
 def _left_out_zeros(sample: CounterSample) -> bool:
-    # Both are there on every host that ever received a packet, but not where somebody asked for a few names.
+    # Every host that ever received a packet has both, unless only some names were requested.
     is_whole = "IpInReceives" in sample.values and "IpExtInOctets" in sample.values
     return is_whole and 0 not in sample.values.values()
 
@@ -160,14 +160,14 @@ def _without_gauges(sample: CounterSample) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a counter counts.
+    """The meaning of a counter.
 
     Attributes:
         name: as `nstat` prints it.
-        counts: what the kernel counts, in one sentence.
-        source: the kernel's function and file that count it. Many are described in snmp_counter.rst as well
-            (Documentation/networking).
-        since: the first kernel that has it, where that is known.
+        counts: what the kernel counts, as a sentence.
+        source: the kernel's function and file that increment it; snmp_counter.rst (Documentation/networking) describes
+            many of them as well.
+        since: the first kernel that has it, if known.
     """
 
     name: str
@@ -185,17 +185,17 @@ _IPV4 = "net/ipv4/tcp_ipv4.c"
 _MEANINGS = (
     Meaning(
         "TcpInSegs",
-        "Segments received, bad ones too; what GRO merged counts once.",
+        "Segments received, including bad ones; segments merged by GRO count once.",
         f"tcp_v4_rcv, {_IPV4}",
     ),
     Meaning(
         "TcpOutSegs",
-        "Segments sent without retransmissions, but with pure ACKs and SYNs; what GSO will split counts as its parts.",
+        "Segments sent, including pure ACKs and SYNs but not retransmissions; GSO segments count as their parts.",
         f"__tcp_transmit_skb, {_OUTPUT}",
     ),
     Meaning(
         "TcpRetransSegs",
-        "Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "Segments retransmitted for any reason, including SYN and SYN/ACK.",
         f"__tcp_retransmit_skb and tcp_rtx_synack, {_OUTPUT}",
     ),
     Meaning(
@@ -236,7 +236,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPOFOQueue",
-        "Segments that came out of order and were queued; what GRO merged counts once.",
+        "Segments that arrived out of order and were queued; segments merged by GRO count once.",
         f"tcp_data_queue_ofo, {_INPUT}",
     ),
     Meaning(
@@ -252,7 +252,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtBeyondWindow",
-        "Segments that were refused because data of theirs lay beyond the window; a window taken back refuses many.",
+        "Segments refused because some of their data was beyond the window; many if the window shrank.",
         f"tcp_validate_incoming and tcp_data_queue, {_INPUT}",
         "6.17",
     ),
@@ -263,7 +263,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPRcvCoalesce",
-        "Segments whose data was put into the buffer before it in a receive queue; what GRO merged is not among them.",
+        "Segments whose data was merged into the preceding buffer of a receive queue; not those merged by GRO.",
         f"tcp_try_coalesce, {_INPUT}",
     ),
     Meaning(
@@ -280,7 +280,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPWantZeroWindowAdv",
-        "Times that memory called for a window of zero, but a window may not shrink, so its rest was advertised.",
+        "Times that memory called for a zero window, but the rest of the window was advertised, which may not shrink.",
         f"tcp_select_window, {_OUTPUT}",
         "3.15",
     ),
@@ -324,7 +324,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPSlowStartRetrans",
-        "Segments retransmitted in the Loss state: after a timeout, without the one that the timer sent itself.",
+        "Segments retransmitted in the Loss state: after a timeout, not counting the one that the timer sent.",
         f"tcp_xmit_retransmit_queue, {_OUTPUT}",
     ),
     Meaning(
@@ -375,7 +375,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPRetransFail",
-        "Retransmissions that the layers below, or a lack of memory, refused.",
+        "Retransmissions that failed in lower layers or for lack of memory.",
         f"tcp_retransmit_skb and __tcp_retransmit_skb, {_OUTPUT}",
     ),
     Meaning(
@@ -408,7 +408,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtDelayedACKs",
-        "ACKs that the timer of delayed ACKs sent.",
+        "ACKs sent by the delayed ACK timer.",
         f"tcp_delack_timer_handler, {_TIMER}",
     ),
     Meaning(
@@ -434,7 +434,7 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPAbortOnTimeout",
-        "Connections given up because retransmissions, probes or keep-alives stayed without an answer.",
+        "Connections given up because retransmissions, probes or keep-alives were not answered.",
         f"tcp_write_err, {_TIMER}",
     ),
     Meaning(
@@ -444,12 +444,12 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPAbortFailed",
-        "Resets that could not be sent, for want of memory or refused by the layers below.",
+        "Resets that could not be sent, for lack of memory or because lower layers refused them.",
         f"tcp_send_active_reset, {_OUTPUT}",
     ),
     Meaning(
         "TcpExtTCPOrigDataSent",
-        "Segments with data sent for the first time: what retransmissions are a share of.",
+        "Segments with data sent for the first time.",
         f"tcp_event_new_data_sent, {_OUTPUT}",
         "3.15",
     ),
@@ -467,13 +467,13 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTcpTimeoutRehash",
-        "Times that a timeout made a connection draw a new flow hash, so that it may take another path.",
+        "Times that a timeout changed a connection's flow hash, so that it may take another path.",
         f"tcp_write_timeout, {_TIMER}",
         "5.6",
     ),
     Meaning(
         "TcpExtTCPPLBRehash",
-        "Times that protective load balancing (tcp_plb_enabled) made a connection draw a new flow hash.",
+        "Times that protective load balancing (tcp_plb_enabled) changed a connection's flow hash.",
         "tcp_plb_check_rehash, net/ipv4/tcp_plb.c",
         "6.2",
     ),

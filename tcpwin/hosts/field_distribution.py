@@ -54,16 +54,16 @@ _OF_LISTENERS = frozenset(
 """Fields that apply to a listening socket: it has no windows, and `unacked` is its accept queue
 (net/ipv4/tcp.c, tcp_get_info)."""
 AMOUNTS = tuple(name for name in FIELDS if name not in _NAMES_NOT_AMOUNTS)
-"""The fields that are amounts, without ports, inode numbers and the like."""
+"""The fields that are amounts, as opposed to ports, inode numbers and other identifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """The distribution of one field, in the field's unit.
 
-    Percentiles are by nearest rank: of n sorted values, `p85` is the one at position 85 × n ÷ 100, rounded up. So each
-    is the value of a real socket, and at least half of all values are not above `p50`. The "Check Server TCP
-    Memory" tool computes them so (github.com/parthmistry/network-stack-tuning-examples, StatsUtil.percentile).
+    Percentiles use the nearest rank: of n sorted values, `p85` is the one at position 85 × n ÷ 100, rounded up. So each
+    is the value of a real socket, and at least half of all values are not above `p50`. The "Check Server TCP Memory"
+    tool does the same (github.com/parthmistry/network-stack-tuning-examples, StatsUtil.percentile).
 
     Attributes:
         count: number of values, without sockets that lack the field.

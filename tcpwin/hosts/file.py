@@ -236,7 +236,7 @@ class _Gunzip(io.RawIOBase):
             data = self._gzip.read1(size)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             self._is_over = True
-            self._notes.add("the compressed data is cut or damaged; only the part before the damage was read")
+            self._notes.add("the compressed data is truncated or damaged; only the part before the damage was read")
             return 0
         if self._left_bytes is not None and data:
             if self._left_bytes == 0:
@@ -268,7 +268,7 @@ class _Once:
             self._start = _read_up_to(self._file, _HEAD_BYTES * 2)
             return io.BytesIO(self._start)
         if self._is_read:
-            raise SnapshotError("a stream that was read already", self._name)
+            raise SnapshotError("a stream that was already read", self._name)
         self._is_read = True
         return io.BufferedReader(_Joined(self._start, _Kept(self._file)), 1 << 16)
 

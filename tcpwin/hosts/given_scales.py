@@ -1,6 +1,6 @@
 """Window scales given by hand for hosts whose SYNs the capture lacks.
 
-In: an analysis, and shifts by address. Out: shifts by connection, with which the capture is then measured again, and
+In: an analysis, and shifts by address. Out: shifts by connection, used to measure the capture a second time, and
 warnings. A captured handshake is never overridden.
 """
 

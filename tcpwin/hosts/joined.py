@@ -1,7 +1,7 @@
 """Snapshots joined with a capture: which socket is which connection, clock offsets, comparison of samples.
 
-In: an analysis of a capture, and snapshots. Out: Joined, kept by the analysis; window shifts known only from the
-sockets (`wscale:`), with which the capture is then measured again.
+In: an analysis of a capture, and snapshots. Out: Joined, kept by the analysis; and window shifts known only from the
+sockets (`wscale:`), used to measure the capture a second time.
 """
 
 from __future__ import annotations

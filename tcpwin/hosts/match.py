@@ -1,7 +1,7 @@
 """Match sockets with the capture's connections by four-tuple.
 
-In: connections of an analysis, and sockets. Out: the connection and the side of the socket; if no four-tuple matches,
-those that differ in one end only, as behind NAT, which are reported but never used.
+In: connections of an analysis, and sockets. Out: the connection and the side of the socket. Connections that differ
+from a socket in one end only, as behind NAT, are reported but never used.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class Matcher:
     def find_other_end(self, sample: SocketSample) -> tuple[Match, Translated] | None:
         """Return the only connection that shares an end with this socket.
 
-        Behind NAPT (RFC 3022, section 2.2) only one end stays unchanged. The match is what the socket would be.
+        Behind NAPT (RFC 3022, section 2.2) only one end stays unchanged. The match assumes that the socket belongs to
+        it.
         """
         key = four_tuple(sample)
         if key is None:

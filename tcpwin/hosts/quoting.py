@@ -1,6 +1,7 @@
 """Pasted text: quoted in a mail (``> ``), commented out (``# ``), or wrapped for transport (quoted-printable).
 
-In: the lines of a file, and once its first lines. Out: the lines as printed by the tool, with their original numbers.
+In: the lines of a file, after its first lines have been inspected. Out: the lines as printed by the tool, with their
+original numbers.
 """
 
 from __future__ import annotations

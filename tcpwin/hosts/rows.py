@@ -1,4 +1,4 @@
-"""Rows written as csv, JSON lines, Arrow or Parquet, some thousands at a time.
+"""Write rows as csv, JSON lines, Arrow or Parquet, a few thousand at a time.
 
 In: rows of plain values by column, and the columns' types. Out: a file. Never holds all rows in memory.
 """

@@ -1,7 +1,7 @@
-"""Samples of one kind, bounded in number and even in time.
+"""Samples of one kind, bounded in number and evenly spaced in time.
 
-In: samples as they are read. Out: all of them; or, if there are very many, every second, fourth and so on, with the
-first and the last. Increments of dropped samples are added to the next one.
+In: samples as they are read. Out: all of them; or, if there are very many, every second, fourth and so on, including
+the first and the last. Increments of dropped samples are added to the next one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A host's data apart from its sockets: counters, memory of all sockets, settings, kernel."""
+"""A host's data other than sockets: counters, memory of all sockets, settings, kernel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One TCP socket as its kernel saw it at one time.
 
-In: values that a reader of `ss` text or of netlink found, by field name. Out: SocketSample, in which what was not
-said is None. Names of fields are the kernel's (`struct tcp_info`, `sk_meminfo`) with their units.
+In: values by field name, from `ss` text or netlink. Out: SocketSample, with None for values that were not reported.
+Fields are named after the kernel's (`struct tcp_info`, `sk_meminfo`), with units.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ZERO_IS_LEFT_OUT = frozenset(
         "backoff",
     )
 )
-"""Fields that `ss` leaves out when they are zero (misc/ss.c, tcp_stats_print), or when the kernel has them not."""
+"""Fields that `ss` omits when they are zero (misc/ss.c, tcp_stats_print) or the kernel lacks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class SocketTimer:
 
     Attributes:
         name: on (retransmission), keepalive, timewait, persist (zero-window probe), delack or unknown.
-        expires_ns: until it fires.
-        retransmissions: how often it fired without an answer.
+        expires_ns: time until it fires.
+        retransmissions: number of times that it fired without an answer.
     """
 
     name: str
@@ -68,7 +68,7 @@ class SocketTimer:
 
 @dataclass(frozen=True, slots=True)
 class UlpInfo:
-    """The upper layer protocol of a socket, as `tls` with its `version`, `cipher`, `rxconf` and `txconf`."""
+    """The upper layer protocol of a socket, such as `tls` with its `version`, `cipher`, `rxconf` and `txconf`."""
 
     name: str
     values: Mapping[str, str]
@@ -76,34 +76,34 @@ class UlpInfo:
 
 @dataclass(frozen=True, eq=True)
 class SocketSample:
-    """One TCP socket at one time. None stands for what was not said; see also `ZERO_IS_LEFT_OUT`.
+    """One TCP socket at one time. None means that a value was not reported; see also `ZERO_IS_LEFT_OUT`.
 
     Attributes:
-        time_ns: nanoseconds since the epoch by the host's clock; None where the file does not say.
+        time_ns: nanoseconds since the epoch by the host's clock; None if the file has no times.
         line: number of the socket's first line in its file, from 1.
-        index: which sample of the file it belongs to, from 0: the sockets of one run of `ss` share it.
-        netid: tcp, mptcp; None where the column is absent.
+        index: number of its sample in the file, from 0; the sockets of one run of `ss` share it.
+        netid: tcp or mptcp; None if the column is absent.
         state: as `ss` writes it: ESTAB, SYN-SENT, FIN-WAIT-1, LISTEN, ...
-        recv_q_bytes: received and not yet read by the application.
-        send_q_bytes: written by the application and not yet acknowledged.
-        accept_queue, accept_queue_max: of a LISTEN socket, in connections.
+        recv_q_bytes: received but not yet read by the application.
+        send_q_bytes: written by the application but not yet acknowledged.
+        accept_queue, accept_queue_max: connections in the queue of a LISTEN socket, and its limit.
         local_address, peer_address: without brackets and scope; ``*`` is any.
-        local_port, peer_port: None for ``*``, and for a service name that this machine does not know.
-        local_service, peer_service: the port as it was written, where it was written as a name.
+        local_port, peer_port: None for ``*``, and for a service name unknown to this machine.
+        local_service, peer_service: the port's name, if it was printed as a name.
         local_scope, peer_scope: the interface after ``%``.
-        cookie: the kernel's number of the socket (``sk:``), unique while it lives.
-        shutdown: ``<->`` both ways open; ``-`` in place of an arrow head is a way that was shut.
+        cookie: the kernel's identifier of the socket (``sk:``), unique during its life.
+        shutdown: ``<->`` if both directions are open; ``-`` instead of an arrow head marks a closed direction.
         rmem_alloc_bytes, rcvbuf_bytes, wmem_alloc_bytes, sndbuf_bytes, fwd_alloc_bytes, wmem_queued_bytes,
             optmem_bytes, backlog_bytes, drops: ``skmem:(r,rb,t,tb,f,w,o,bl,d)``.
-        timestamps, sack, ...: options of the connection; None says nothing, since `ss` shows them with -o or -e only.
-        snd_wscale: the shift of the peer's windows; rcv_wscale: of our own (``wscale:snd,rcv``).
-        cwnd_segments: the congestion window in segments of `mss_bytes`: never bytes to be shifted by a window scale.
+        timestamps, sack, ...: options of the connection; None if unknown, because `ss` shows them only with -o or -e.
+        snd_wscale, rcv_wscale: the shift of the peer's windows, and of this socket's (``wscale:snd,rcv``).
+        cwnd_segments: the congestion window in segments of `mss_bytes`; window scaling does not apply to it.
         send_bps: ``send``: cwnd × mss ÷ smoothed round trip.
-        rwnd_limited_share, sndbuf_limited_share: of `busy_ns`, 0 to 1.
-        retrans_segments: now outstanding; retrans_total: of the connection's life.
-        bbr, dctcp: values of the congestion control by name, numbers in the units that the name says.
+        rwnd_limited_share, sndbuf_limited_share: share of `busy_ns`, 0 to 1.
+        retrans_segments, retrans_total: retransmissions outstanding now, and in the connection's life.
+        bbr, dctcp: values of the congestion control by name, in the units that the names state.
         mptcp: values of an MPTCP socket or subflow by name.
-        extra: tokens that are not known, by name; a bare word has the value "".
+        extra: unknown tokens by name; a bare word has the value "".
     """
 
     time_ns: int | None = None
@@ -217,7 +217,7 @@ class SocketSample:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> SocketSample:
-        """Make a sample of the fields that were found; it keeps `values`. Twenty times as fast as the constructor."""
+        """Create a sample that keeps `values`, twenty times as fast as the constructor."""
         sample = object.__new__(cls)
         values.setdefault("extra", {})
         sample.__dict__.update(values)
@@ -225,13 +225,13 @@ class SocketSample:
 
     @property
     def cwnd_bytes(self) -> int | None:
-        """The congestion window in bytes: segments × MSS, as the kernel's own ``send`` rate shows."""
+        """The congestion window in bytes: segments × MSS, as in the kernel's ``send`` rate."""
         if self.cwnd_segments is None or self.mss_bytes is None:
             return None
         return self.cwnd_segments * self.mss_bytes
 
     def count(self, name: str) -> int | None:
-        """A counter, 0 where `ss` leaves out a zero; None where the socket has no TCP information at all."""
+        """Return a counter, 0 if `ss` omitted it as zero; None if the socket has no TCP information at all."""
         value: int | None = getattr(self, name)
         if value is None and name in ZERO_IS_LEFT_OUT and self.congestion_control is not None:
             return 0
@@ -239,4 +239,4 @@ class SocketSample:
 
 
 NUMBERS = tuple(each.name for each in fields(SocketSample) if str(each.type).startswith(("int", "float")))
-"""Names of the fields that hold numbers."""
+"""Names of the numeric fields."""

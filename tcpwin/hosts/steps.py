@@ -1,7 +1,7 @@
-"""A quantity of the capture as a function of time, from a series.
+"""A quantity in the capture as a function of time, from a series.
 
-In: a Series. Out: when a growing quantity reached or exceeded a number, and what any quantity was at a time or between
-two. Where a bucket of the series holds several samples, answers are the widest that it allows.
+In: a Series. Out: when a growing quantity reached or exceeded a value, and the value at a time or between two times. If
+a bucket of the series has several samples, answers are the widest range that it allows.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ class Steps:
         return int(self._starts[place]) if place < len(self) else self.end_ns
 
     def exceeded_ns(self, value: int) -> int | None:
-        """Return the latest time at which a growing quantity may have been at a value, or None if it never exceeds
-        it.
-        """
+        """Return the latest time at which a growing quantity may have been at a value; None if it never exceeds it."""
         place = int(np.searchsorted(self._grown, value, side="right"))
         return int(self._starts[place]) + self._width_ns - 1 if place < len(self) else None
 

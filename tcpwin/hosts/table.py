@@ -199,7 +199,7 @@ class CounterSteps:
             self._resets |= delta.resets
             self._is_assumed |= delta.is_assumed
             if len(self._values) > MAX_NAMES:
-                raise SnapshotError(f"more than {MAX_NAMES:,} different counters: no kernel has so many", self._name)
+                raise SnapshotError(f"more than {MAX_NAMES:,} different counters: no kernel has that many", self._name)
             yield delta
 
     @property

@@ -1,7 +1,8 @@
 """Sample times from stamps between samples or before each line.
 
-In: the lines of a file, and once its first lines. Out: the time in a line, and what is left of the line. Whether lines
-have a prefix, whether a bare number is a time and on which side of its sample a stamp stands is settled per file.
+In: the lines of a file, after its first lines have been inspected. Out: the time in a line, and the rest of the line.
+Determined once per file: whether lines have a prefix, whether a bare number is a time, and on which side of its sample
+a stamp is.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FIRST_NS = 31_536_000 * 1_000_000_000
 _END_NS = 7_289_654_400 * 1_000_000_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
-# Hours east of UTC. Only names that mean one offset wherever they are common; CST is the exception, with a note.
+# Hours east of UTC. Only names with one offset everywhere in common use; CST is the exception, with a note.
 _OFFSETS = {
     **dict.fromkeys(("UTC", "GMT", "Z", "WET", "UCT"), 0.0),
     **dict.fromkeys(("CET", "MET", "WEST"), 1.0),
@@ -47,12 +48,10 @@ _OFFSETS = {
     "AKST": -9.0,
     "HST": -10.0,
 }
-_BEHIND = "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
-_UNSURE = (
-    "no time stands before the first sample, and none behind the last: each is read as that of the lines behind it"
-)
-_LATE = "the first sample is without its time, which follows it too far behind"
-_WITH_NOTE = {"CST": "CST is read as US Central time, 6 hours behind UTC; in China it means another"}
+_BEHIND = "a time follows each sample, with no separator in between: it applies to the lines before it"
+_UNSURE = "no time precedes the first sample or follows the last: each applies to the lines after it"
+_LATE = "the first sample has no time, because its time follows too far after it"
+_WITH_NOTE = {"CST": "CST is read as US Central time, 6 hours behind UTC; in China it means another zone"}
 
 _DAY = r"(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)(?:day|sday|nesday|rsday|urday)?"
 _MONTH = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
@@ -98,10 +97,10 @@ _PREFIXES = {
 }
 # journalctl's short forms and rsyslog's files: time, host, program[pid]: text.
 _LOGGED = re.compile(r"(?P<host>[\w.-]{1,255}) [\w./@+-]{1,64}(?:\[\d{1,10}\])?:(?: (?P<rest>.*))?", re.DOTALL)
-# Without one of them: journalctl --no-hostname, and templates and collectors that write the host alone. The number of
-# the process, and a header or an indented line of `ss` after the host, show that the word is not part of the text.
+# The same without one of them: journalctl --no-hostname, and templates and collectors that write only the host. A
+# process number, or a header or an indented line of `ss` after the host, shows that the word is not part of the text.
 _PROGRAM = re.compile(r"(?P<host>[\w./@+-]{1,64}\[\d{1,10}\]):(?: (?P<rest>.*))?", re.DOTALL)
-# Neither a protocol nor a state, with which lines of `ss` begin.
+# Neither a protocol nor a state: lines of `ss` begin with those.
 _HOST = re.compile(
     r"(?!FIN-WAIT|(?:mp)?tcp\b|udp\b)(?P<host>(?=\S*[a-z\d])[\w.-]{1,255})(?:[ \t](?P<rest>.*))?", re.DOTALL
 )
@@ -133,18 +132,18 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class StampStyle:
-    """The time format of a file, as far as single lines do not show it.
+    """The time format of a file, as far as individual lines do not show it.
 
     Attributes:
-        prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
-            where lines have none.
+        prefix: prefix of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds without a
+            date); None without a prefix.
         origin: text between the prefix and the content, as in a system log: host and program (``logged``), or one of
             them (``program``, ``host``); None without any.
         is_bare: whether a line with only a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
-        is_border: of times that follow: whether they end the sample themselves, without a separator.
-        is_late: of times that end a sample: whether none is among the first lines.
-        is_unsure: of times before their samples: whether a sample comes before the first, so that they might be behind.
+        is_border: whether a time that follows a sample also ends it, without a separator.
+        is_late: whether none of the times that end samples is among the first lines.
+        is_unsure: whether a sample precedes the first time, so that times might follow their samples.
     """
 
     prefix: str | None = None
@@ -187,7 +186,7 @@ def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
 
 
 def _origin(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
-    """Return what follows the prefix equally in all lines: a host and a program, or one of them."""
+    """Return what follows the prefix in all lines: a host and a program, or one of them."""
     rests = [match["rest"] or "" for line in lines if (match := pattern.fullmatch(line)) is not None]
     for origin, form in _ORIGINS.items():
         told = [form.fullmatch(rest) for rest in rests]
@@ -204,7 +203,7 @@ def _is_number(line: str) -> bool:
 
 
 def _find_side(lines: Sequence[str], *, is_cut: bool) -> StampStyle:
-    """Detect on which side of its sample a time is."""
+    """Detect whether times precede or follow their samples."""
     look = Stamps()
     kinds = []
     samples: list[list[str]] = [[]]
@@ -241,14 +240,14 @@ class Stamps:
     """Finds the stamps of one file. A line must be given once, in order.
 
     Args:
-        zone: of times that name none, or one that is not known.
-        year: of the first time that has none.
-        latest: when the file was written. Where `year` is not given, the first time without a year gets the last
-            year in which it lies before that.
-        style: as `find_style` found it.
+        zone: time zone of times without a zone or with an unknown one.
+        year: year of the first time without one.
+        latest: when the file was written. Without `year`, the first time without a year gets the last year in which it
+            precedes this.
+        style: the result of `find_style`.
 
     Attributes:
-        notes: sentences on what was assumed.
+        notes: sentences about assumptions.
     """
 
     def __init__(
@@ -280,7 +279,7 @@ class Stamps:
 
     @property
     def zone(self) -> tzinfo:
-        """Of times that name none."""
+        """Time zone of times without one."""
         return self._zone
 
     def take(self, line: str) -> Stamp | None:
@@ -296,7 +295,7 @@ class Stamps:
         return self._take_whole(line)
 
     def ahead(self, lines: Iterable[str]) -> Iterable[str]:
-        """Yield the same lines, examined ahead if the time of a sample follows it."""
+        """Yield the same lines, reading ahead if times follow their samples."""
         return self._hold(lines) if self._style.is_trailing else lines
 
     def _take_prefix(self, prefix: re.Pattern[str], line: str) -> Stamp | None:
@@ -393,7 +392,7 @@ class Stamps:
         return time_ns is not None, time_ns
 
     def _find_bare(self, line: str) -> tuple[bool, int | None]:
-        """Recognise a number as a time: in the form of the first, not before the last, and within a month of it."""
+        """Recognise a number as a time: the same format as the first, in order, and within a month of the last."""
         match = _BARE.fullmatch(line.rstrip())
         time_ns = None if match is None else self._number_ns(match)
         if time_ns is None:
@@ -488,7 +487,7 @@ class Stamps:
             if minutes < 24 * 60:
                 return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
         if text:
-            self.notes.add(f"the time zone {text} is not known: times are read as {self._zone}")
+            self.notes.add(f"the time zone {text} is unknown: times are read as {self._zone}")
         else:
             self.notes.add(f"the times name no time zone: they are read as {self._zone}")
         return self._zone

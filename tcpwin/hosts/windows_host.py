@@ -1,7 +1,7 @@
-"""A Windows host's TCP settings of a profile, and the effect of its autotuning level.
+"""The TCP settings of a Windows host or profile, and the effect of its autotuning level.
 
-In: settings by label. Out: WindowsSample; Autotuning, the window scale and windows of a level. The figures come from
-two articles, named at each; None if neither states them.
+In: settings by label. Out: WindowsSample; Autotuning, with the window scale and windows of a level. The figures come
+from two articles, named at each; None if neither states them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LARGEST_FIELD = 65_535
-"""The largest number that the 16 bits of the window field hold (RFC 9293 §3.1)."""
+"""The largest value of the 16-bit window field (RFC 9293 §3.1)."""
 
 _TECH_JOURNEY = "techjourney.net, TCP Window Scaling Auto Tuning May Slow Down Network Performance in Windows"
 _MICROSOFT = "learn.microsoft.com, Performance tuning network adapters, Autotuning levels"
@@ -19,15 +19,15 @@ _RFC_7323 = "RFC 7323 §2.3: the field shifted, 65,535 at most"
 
 @dataclass(frozen=True, slots=True)
 class WindowsSample:
-    """TCP settings of a Windows host, of `netsh interface tcp show global` or of one profile of `Get-NetTCPSetting`.
+    """TCP settings of a Windows host, from `netsh interface tcp show global` or one profile of `Get-NetTCPSetting`.
 
     Attributes:
-        time_ns: nanoseconds since the epoch; None where the file does not say.
+        time_ns: nanoseconds since the epoch; None if unknown.
         line: number of the first setting's line in its file, from 1.
-        autotuning_level: disabled, highlyrestricted, restricted, normal or experimental, or what else is said there,
-            in lower case without blanks; None where no level is said.
+        autotuning_level: disabled, highlyrestricted, restricted, normal, experimental or any other value, in lower case
+            without spaces; None if absent.
         values: every setting by its label, in the language of the host.
-        profile: of `Get-NetTCPSetting`, as Internet; None for `netsh`.
+        profile: profile of `Get-NetTCPSetting`, such as Internet; None for `netsh`.
     """
 
     time_ns: int | None
@@ -48,11 +48,11 @@ class Autotuning:
 
     Attributes:
         level: its name.
-        shift: of the window scale option in the SYN; None where the SYN has no such option.
-        window_field: what the window field begins with, before it is shifted; None where it is not stated.
-        initial_window_bytes: what the window begins with; None where it is not stated.
-        largest_window_bytes: what the field and the shift allow.
-        sources: where each of the figures is from, by attribute.
+        shift: of the window scale option in the SYN; None if the SYN has no such option.
+        window_field: initial value of the window field, before scaling; None if not documented.
+        initial_window_bytes: initial window; None if not documented.
+        largest_window_bytes: largest window that the field and the shift allow.
+        sources: source of each figure, by attribute.
     """
 
     level: str
@@ -69,7 +69,7 @@ def autotuning(level: str) -> Autotuning | None:
 
 
 def normal_level(text: str) -> str:
-    """A level's name in lower case without blanks and hyphens: ``Highly Restricted`` is highlyrestricted."""
+    """Return a level's name in lower case without spaces and hyphens: ``Highly Restricted`` is highlyrestricted."""
     return "".join(character for character in text.lower() if character.isalnum())
 
 

@@ -1,4 +1,4 @@
-"""Count the entries of a zip's central directory without making an object of each (APPNOTE 6.3.10, section 4.3)."""
+"""Count the entries of a zip's central directory without creating an object for each (APPNOTE 6.3.10, section 4.3)."""
 
 from __future__ import annotations
 

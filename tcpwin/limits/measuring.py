@@ -56,7 +56,7 @@ def analyze(
         window_scales: known shifts by address, such as ``{"10.0.0.1": 7}``, for hosts whose SYNs the capture lacks. A
             captured handshake is never overridden.
         follow: numbers of connections whose series and events are kept in this first pass; others are read on demand.
-        events: keep events and stalls of all connections in this pass, if none are followed, at some hundred bytes
+        events: keep events and stalls of all connections in this pass, if none are followed, at a few hundred bytes
             each; useful if rules will be applied.
         buckets: maximum number of buckets per series.
         rows: maximum rows of a whole connection's view without reading the source again.

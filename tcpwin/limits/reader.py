@@ -1,4 +1,4 @@
-"""Signs of the receiver's reading in its window."""
+"""Infer from the receive window how the receiver's application reads."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Reading:
         self._derived: dict[tuple[str, int, str], object] = {}
 
     def derive(self, what: str, id: int, side: str, find: Callable[[], T]) -> T:
-        """Return what several rules need of a side of a connection, found once."""
+        """Return a value that several rules need about one side of a connection, computed once."""
         key = (what, id, side)
         if key not in self._derived:
             self._derived[key] = find()

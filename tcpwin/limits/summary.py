@@ -150,7 +150,7 @@ class _Writer:
         yield f"{advice_label('Fix first', verdict)}: {verdict.fix}"
 
     def _whose(self, id: int) -> str:
-        """Return the capture that contains a connection, if there are several and its time decides."""
+        """Name the capture that contains a connection, if there are several and the connection's times identify it."""
         files = self.analysis.capture.files
         if len(files) < 2:
             return ""

@@ -1,6 +1,6 @@
-"""Fit the commands of a remedy to the system of the host that they are for.
+"""Adapt the commands of a remedy to the operating system of their host.
 
-In: a case's hosts, a side and a remedy. Out: the remedy with commands that this host has.
+In: a case's hosts, a side and a remedy. Out: the remedy with commands that exist on this host.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ WINDOWS = {
     "net.ipv4.tcp_slow_start_after_idle": "Set-NetTCPSetting -SettingName InternetCustom -CwndRestart False",
     "net.ipv4.tcp_congestion_control": "Set-NetTCPSetting -SettingName InternetCustom -CongestionProvider CUBIC",
 }
-"""Commands of Windows for the effect of a setting of Linux (learn.microsoft.com: Set-NetTCPSetting, netsh)."""
+"""Windows commands equivalent to Linux settings (learn.microsoft.com: Set-NetTCPSetting, netsh)."""
 
 
 def is_windows(hosts: Iterable[Host], own: Host | None) -> bool:
     """Return whether the host of a side runs Windows.
 
-    Settings of Windows name no connection. They belong to the side whose host no other record describes, if only one
-    host of the records runs Windows.
+    Windows settings identify no connection. They are attributed to the side that has no other record, if exactly one
+    recorded host runs Windows.
     """
     from tcpwin.hosts import WindowsSample
 
@@ -39,7 +39,7 @@ def is_windows(hosts: Iterable[Host], own: Host | None) -> bool:
 
 
 def fitted(remedy: Remedy, hosts: Iterable[Host], own: Host | None) -> Remedy:
-    """Return a remedy with the commands of Windows instead of those of Linux, if the host runs Windows."""
+    """Replace a remedy's Linux commands with Windows ones, if the host runs Windows."""
     if not remedy.settings or not is_windows(hosts, own):
         return remedy
     commands: list[str] = []

@@ -1,7 +1,4 @@
-"""Analyses as text, documents and files for other programs: every output but the figures.
-
-Names are loaded on first use.
-"""
+"""Analyses as text, documents and files for other programs: all outputs except figures."""
 
 from tcpwin.lazy import attach
 

@@ -137,7 +137,7 @@ def test_limit_is_for_every_form() -> None:
     done = tcpwin("check", *TW201, "--limit", 0, "--format", "github")
     closing, counted = done.stdout.decode().splitlines()
     assert closing.startswith("Connection 0: Limited by ")
-    assert (counted, done.stderr.decode()) == (SUMMARY, "tcpwin: warning: 1 findings left out\n")
+    assert (counted, done.stderr.decode()) == (SUMMARY, "tcpwin: warning: 1 findings omitted\n")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_choice_of_rules() -> None:
         (["--select", "TW999", KEEP_ALIVE], "no rule begins with TW999: `tcpwin rules` lists them"),
         (["--select", "", KEEP_ALIVE], "a rule's code, the beginning of one, or a name is missing"),
         (["--ignore", " , ", KEEP_ALIVE], "a rule's code, the beginning of one, or a name is missing"),
-        (["--select", "TW201", "--ignore", "TW2", KEEP_ALIVE], "--ignore leaves no rule of --select"),
+        (["--select", "TW201", "--ignore", "TW2", KEEP_ALIVE], "--ignore excludes every rule of --select"),
         (["--threshold", "TW201.stall_ns", KEEP_ALIVE], "write it as TW201.stall_ns=500ms"),
         (["--threshold", "stall_ns=5", KEEP_ALIVE], "write it as TW201.stall_ns=500ms"),
         (["--threshold", "TW201.stall=5", KEEP_ALIVE], "TW201 has no threshold 'stall': it has stall_ns, share."),
@@ -216,7 +216,7 @@ def test_choice_of_rules() -> None:
         (["--threshold", "TW201.stall_ns=-5ms", KEEP_ALIVE], "'-5ms' is not understood"),
         (["--threshold", "TW201.stall_ns=nan", KEEP_ALIVE], "'nan' is not understood"),
         (["--threshold", f"TW201.stall_ns={'9' * 5000}", KEEP_ALIVE], "is not understood: write it as 500ms."),
-        (["--threshold", "TW201.share=20", KEEP_ALIVE], "'20' is above 1, which is all"),
+        (["--threshold", "TW201.share=20", KEEP_ALIVE], "'20' is above 1 (100 %)"),
         (["--threshold", "TW201.share=20ms", KEEP_ALIVE], "'20ms' is not understood: write it as 0.1 or 10%."),
         (["--fail-on", "bad", KEEP_ALIVE], "'bad' is not one of 'info', 'warning', 'error', 'never'"),
         (["--format", "html", KEEP_ALIVE], "'html' is not one of 'text', 'json', 'sarif', 'github', 'junit'"),

@@ -38,15 +38,14 @@ Tcp: 4500 1 6
 TABLE = """3 samples, 2023-11-14 22:13:20.000 to 22:13:24.000 UTC (4 s)
 
 counter                increase  per second  what it counts
-TcpRetransSegs              ≥ 6         1.5  Segments retransmitted for any reason, SYN and SYN/ACK too.
+TcpRetransSegs              ≥ 6         1.5  Segments retransmitted for any reason, including SYN and SYN/ACK.
 TcpExtPruneCalled            20           5  Times that a segment did not fit into a socket's receive memory, so its
                                              queues were collapsed and pruned.
 TcpExtTCPTimeouts             1        0.25  Retransmission timeouts of data, SYN, SYN/ACK and FIN; kernels without
                                              commit e1561fe2dd69 leave out repeated ones and those in recovery or
                                              disorder.
-TcpInSegs                 2,500         625  Segments received, bad ones too; what GRO merged counts once.
-TcpExtTCPOrigDataSent     2,000         500  Segments with data sent for the first time: what retransmissions are a
-                                             share of.
+TcpInSegs                 2,500         625  Segments received, including bad ones; segments merged by GRO count once.
+TcpExtTCPOrigDataSent     2,000         500  Segments with data sent for the first time.
 
 1 more counter grew: --all shows them.
 ≥: 1 counter ran backwards: the host or its network namespace restarted, or a counter wrapped. All increases are lower
@@ -248,7 +247,7 @@ def test_files_before_and_after(tmp_path: Path) -> None:
         "2 samples, at unknown times",
         "",
         "counter         increase  what it counts",
-        "TcpRetransSegs         5  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "TcpRetransSegs         5  Segments retransmitted for any reason, including SYN and SYN/ACK.",
     ]
     document = document_of(tmp_path / "before", tmp_path / "after")
     assert (document["is_increment"], document["is_assumed"], document["seconds"]) == (False, False, None)
@@ -259,7 +258,7 @@ def test_assumptions_are_printed() -> None:
         "2 samples, at unknown times",
         "",
         "counter         increase  what it counts",
-        "TcpRetransSegs         4  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "TcpRetransSegs         4  Segments retransmitted for any reason, including SYN and SYN/ACK.",
         "",
         *ASSUMED,
     ]
@@ -274,7 +273,7 @@ def test_increments_add_up_without_the_first() -> None:
         "4 samples, 2023-11-14 22:13:20.000 to 22:13:26.000 UTC (6 s)",
         "",
         "counter         increase  per second  what it counts",
-        "TcpRetransSegs        17        2.83  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "TcpRetransSegs        17        2.83  Segments retransmitted for any reason, including SYN and SYN/ACK.",
     ]
 
 
@@ -294,7 +293,7 @@ def test_one_sample(text: str, first: str) -> None:
         first,
         "",
         "counter         printed  what it counts",
-        "TcpRetransSegs       12  Segments retransmitted for any reason, SYN and SYN/ACK too.",
+        "TcpRetransSegs       12  Segments retransmitted for any reason, including SYN and SYN/ACK.",
     ]
     [counter] = document_of("-", input=text.encode())["counters"]
     assert (counter["increase"], counter["printed"], counter["per_second"]) == (None, 12, None)
@@ -319,12 +318,12 @@ def test_samples_out_of_order_have_no_rates() -> None:
         "2 samples, at unknown times",
         "",
         "counter    increase  what it counts",
-        "TcpInSegs         4  Segments received, bad ones too; what GRO merged counts once.",
+        "TcpInSegs         4  Segments received, including bad ones; segments merged by GRO count once.",
         "",
-        "No rates: the samples have the same time, or are not in order of time.",
+        "No rates: the samples have the same time, or are not in time order.",
     ]
     assert done.stderr.decode() == (
-        "tcpwin: note: the samples are not in order of time: those before an earlier one count as without a time\n"
+        "tcpwin: note: the samples are not in time order: times earlier than a preceding one are ignored\n"
     )
 
 
@@ -333,7 +332,11 @@ def test_samples_out_of_order_have_no_rates() -> None:
     [
         (b"", [], "standard input: empty"),
         (b"\0", [], "standard input: binary"),
-        (b"ESTAB 0 0 10.0.0.1:80 10.0.0.2:9000\n", [], "standard input: no counters of the network stack in it (ss)"),
+        (
+            b"ESTAB 0 0 10.0.0.1:80 10.0.0.2:9000\n",
+            [],
+            "standard input: contains no counters of the network stack (ss)",
+        ),
         (b"Tcp: InSegs\nTcp: 3\n", ["--each"], "no step from sample to sample: it has one sample"),
         (
             b"### 1700000000\nTcp: InSegs\nTcp: 3\n### 1700000001\nTcp: OutSegs\nTcp: 3\n",
@@ -449,4 +452,4 @@ def test_a_host_of_a_run_whose_files_are_of_two_clocks(end: str) -> None:
     assert (done.returncode, alone.returncode) == (0, 0)
     assert json.loads(done.stdout)["counters"] == json.loads(alone.stdout)["counters"]
     assert json.loads(done.stdout)["counters"]
-    assert f"left out: nstat_{end}_after.txt, nstat_{end}_before.txt" in done.stderr.decode()
+    assert f"omitted, as they have no times: nstat_{end}_after.txt, nstat_{end}_before.txt" in done.stderr.decode()

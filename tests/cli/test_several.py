@@ -150,7 +150,7 @@ def test_junit_has_a_suite_for_each() -> None:
 
 def test_github_and_text_name_the_file() -> None:
     github = tcpwin("check", READER, TEXT, "--format", "github").stdout.decode()
-    assert f"::error file={str(TEXT).replace(':', '%3A')},title=not readable::" in github
+    assert f"::error file={str(TEXT).replace(':', '%3A')},title=unreadable::" in github
     assert f"file={READER}," in github
     text = tcpwin("check", READER, LOSS).stdout.decode()
     for path in (READER, LOSS):

@@ -35,7 +35,7 @@ def test_a_worker_killed_and_one_cut_off_lose_nothing(tmp_path: Path) -> None:
         assert manifest.read_bytes().count(b"\n") < 18
         out, said = running.communicate()
         assert (running.returncode, said) == (0, b""), out
-        assert b"18 measured, 0 unchanged, 0 not readable" in out
+        assert b"18 measured, 0 unchanged, 0 unreadable" in out
         run_fleet(sources, "-o", tmp_path / "here")
         expected = contents(tmp_path / "here")
         assert contents(folder) == expected

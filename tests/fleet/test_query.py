@@ -190,7 +190,7 @@ def test_show_prints_the_verdicts(dataset: Path, connections: list[Connection]) 
     assert [each["name"] for each in answered["unreadable"]] == [str(TEXT)]
     text = tcpwin("fleet", "show", dataset, "--by", "port", "--by", "hour").stdout.decode()
     assert worst.verdict.text in text
-    assert f"{len(troubled)} with a problem, 1 captures not readable" in text
+    assert f"{len(troubled)} with a problem, 1 captures unreadable" in text
 
 
 def test_sql_as_a_table_and_as_csv(dataset: Path) -> None:

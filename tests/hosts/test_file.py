@@ -110,7 +110,7 @@ def test_gzip_that_is_cut_gives_what_was_there() -> None:
     file = SnapshotFile(whole[: len(whole) // 2])
     assert list(file) == EXPECTED
     assert 100 < file.unknown.count < 2000
-    assert file.notes == {"the compressed data is cut or damaged; only the part before the damage was read"}
+    assert file.notes == {"the compressed data is truncated or damaged; only the part before the damage was read"}
     file = SnapshotFile(whole[:-8])  # Only the checksum is missing.
     assert list(file) == EXPECTED
     assert file.unknown.count == 2000
@@ -167,16 +167,14 @@ def test_times_behind_samples_in_a_file_longer_than_its_head() -> None:
     assert len(text) > 2 << 16
     file = SnapshotFile(text.encode())
     assert [each.time_ns for each in file] == [(1795288970 + number) * 1_000_000_000 for number in range(40)]
-    assert file.notes == {
-        "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
-    }
+    assert file.notes == {"a time follows each sample, with no separator in between: it applies to the lines before it"}
 
 
 def test_a_stream_is_read_once() -> None:
     stream = io.BytesIO(TEXT.encode())
     file = SnapshotFile(stream)
     assert list(file) == EXPECTED
-    with pytest.raises(SnapshotError, match=r"^stream: a stream that was read already$"):
+    with pytest.raises(SnapshotError, match=r"^stream: a stream that was already read$"):
         list(file)
     assert not stream.closed
 

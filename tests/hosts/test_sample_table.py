@@ -170,7 +170,7 @@ def test_samples_that_do_not_show_their_kind_are_judged_together() -> None:
 def test_too_many_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NAMES", 2)
     steps = CounterSteps([counters(0, A=1, B=1, C=1), counters(1, A=1, B=1, C=1)], name="x.txt")
-    with pytest.raises(SnapshotError, match=r"^x\.txt: more than 2 different counters: no kernel has so many$"):
+    with pytest.raises(SnapshotError, match=r"^x\.txt: more than 2 different counters: no kernel has that many$"):
         list(steps)
 
 

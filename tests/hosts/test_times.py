@@ -109,8 +109,8 @@ def test_a_zone_of_two_meanings_or_none_that_is_known_is_noted() -> None:
     assert stamps.take("Sat Nov 21 13:22:50 CST 2026") == Stamp(NOW, None, is_new_block=True)
     assert stamps.take("Sat Nov 21 20:22:50 IST 2026") == Stamp(NOW, None, is_new_block=True)
     assert stamps.notes == {
-        "CST is read as US Central time, 6 hours behind UTC; in China it means another",
-        "the time zone IST is not known: times are read as UTC+01:00",
+        "CST is read as US Central time, 6 hours behind UTC; in China it means another zone",
+        "the time zone IST is unknown: times are read as UTC+01:00",
     }
 
 
@@ -179,7 +179,7 @@ def test_flent_writes_the_time_behind_its_sample() -> None:
     assert [each for each in found if each[0]] == [("State", first, 1), ("ESTAB a", first, 1), ("State", second, 2)]
 
 
-BEHIND = "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
+BEHIND = "a time follows each sample, with no separator in between: it applies to the lines before it"
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,7 @@ def test_no_time_before_the_first_sample_and_none_behind_the_last_is_noted() -> 
     assert find_style(text.splitlines()) == StampStyle(is_unsure=True)
     found, stamps = read(text)
     assert found == [("State", None, 0), ("ESTAB a", None, 0), ("State", NOW, 1), ("ESTAB b", NOW, 1)]
-    assert stamps.notes == {
-        "no time stands before the first sample, and none behind the last: each is read as that of the lines behind it"
-    }
+    assert stamps.notes == {"no time precedes the first sample or follows the last: each applies to the lines after it"}
 
 
 def test_the_order_at_a_files_start_decides() -> None:
@@ -254,7 +252,7 @@ def test_a_first_sample_longer_than_the_start_of_the_file_has_no_time_and_the_ne
         ("State", NOW + SECOND, 2),
         ("State", None, 3),
     ]
-    assert stamps.notes == {BEHIND, "the first sample is without its time, which follows it too far behind"}
+    assert stamps.notes == {BEHIND, "the first sample has no time, because its time follows too far after it"}
 
 
 def test_a_file_without_times_is_read_as_it_comes_and_its_separators_hold() -> None:

@@ -210,7 +210,7 @@ def test_proofs_that_a_retransmission_was_needless() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("go-back-n-after-the-timeout", "retransmissions: 1 fast, 1 by timeout, 4 in the wake of a timeout"),
+        ("go-back-n-after-the-timeout", "retransmissions: 1 fast, 1 by timeout, 4 after a timeout"),
         ("recovery-lost-retransmission-by-sack", " in recovery (1 of them not for the first time)"),
         ("spurious-by-timestamps", "spurious: 1 by the timestamps echoed"),
         ("spurious-by-frto", "spurious: 1 timeout by the ACK after it (F-RTO)"),

@@ -1,4 +1,4 @@
-"""A WebSocket on which both sides send when they like."""
+"""A WebSocket on which both sides send at any time."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_unusable_members_of_a_bundle_are_reported(client: TestClient, capture: 
             "../x.pcap (its name leads outside the bundle)"
         ],
         [
-            "cut.tar.gz: the archive is cut or damaged; only the part before the damage was read",
+            "cut.tar.gz: the archive is truncated or damaged; only the part before the damage was read",
             "cut.tar.gz: 1 file of the bundle was not read: core.bin "
             "(cannot be read: Compressed file ended before the end-of-stream marker was reached)",
         ],

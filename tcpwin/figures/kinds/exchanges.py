@@ -39,7 +39,7 @@ ROWS = 40
 HEIGHT = 0.8
 TICKS = 8
 _NO_EXCHANGE = {
-    "interleaved": "both sides send when they like, so exchanges cannot be determined",
+    "interleaved": "both sides send at any time, so exchanges cannot be determined",
     "one_sided": "neither side answers the other",
 }
 

@@ -192,9 +192,7 @@ class Filter:
         return self._node.test(_key(message))
 
     def packets(self) -> str:
-        """Return a libpcap filter for the packets of both directions. Parts it cannot express, such as a state, match
-        all.
-        """
+        """Return a libpcap filter for both directions' packets; parts it cannot express, such as a state, match all."""
         ways = [self._node.packets(outgoing=outgoing, negated=False) for outgoing in (True, False)]
         return "tcp" if None in ways else f"tcp and (({ways[0]}) or ({ways[1]}))"
 

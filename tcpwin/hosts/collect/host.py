@@ -137,9 +137,7 @@ class Host:
 
 
 def read_settings(*, proc_sys: Path = PROC_SYS) -> dict[str, str]:
-    """Return the settings in `SETTINGS` that this user may read, by dotted name, with values separated by single
-    spaces.
-    """
+    """Return the readable settings in `SETTINGS` by dotted name, with values separated by single spaces."""
     found = {}
     for pattern in SETTINGS:
         for path in sorted(proc_sys.glob(pattern)):

@@ -68,9 +68,7 @@ _TLS_WAYS = {1: "none", 2: "sw", 3: "hw", 4: "hw-record"}
 
 
 def find_attributes(data: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Return the position and length of each attribute's value by type. A truncated or empty attribute ends the
-    search.
-    """
+    """Return the position and length of each attribute's value by type, up to a truncated or empty attribute."""
     found = {}
     while start + 4 <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, start)

@@ -1,7 +1,7 @@
 """A recording: samples of this host at a steady interval, until stopped.
 
 In: interval, duration, socket filter, destination. Out: `tcpwin/snap/1` files, and a summary. The interval does not
-drift: late samples are taken late, missed ones are skipped and counted.
+drift: a late sample does not delay the following ones, and missed samples are skipped and counted.
 """
 
 from __future__ import annotations

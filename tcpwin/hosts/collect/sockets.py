@@ -138,7 +138,7 @@ class SocketDump:
                 while at + _MESSAGE.size <= len(data):
                     length, kind, _, sequence, _ = _MESSAGE.unpack_from(data, at)
                     if length < _MESSAGE.size or at + length > len(data):
-                        raise SnapshotError("the kernel's answer is cut short", "snap")
+                        raise SnapshotError("the kernel's answer is truncated", "snap")
                     body = at + _MESSAGE.size
                     if sequence != self._sequence:
                         pass

@@ -92,8 +92,8 @@ _FULL_NAMES = frozenset(section + name for section, names in _NAMES.items() for 
 def full_name(name: str) -> str:
     """Return `nstat`'s name of a counter: a short name is completed if unambiguous, else returned unchanged.
 
-    ``PruneCalled`` is TcpExtPruneCalled. ``InErrors`` stays: Icmp and Udp have it. ``TcpTimeoutRehash`` is the short
-    name of TcpExtTcpTimeoutRehash, however it looks.
+    ``PruneCalled`` is TcpExtPruneCalled. ``InErrors`` is unchanged, because Icmp and Udp both have it.
+    ``TcpTimeoutRehash`` is a short name too, despite its prefix: it is completed to TcpExtTcpTimeoutRehash.
     """
     return _FULL.get(name, name)
 

@@ -22,8 +22,8 @@ _NAMED = re.compile(r"([A-Z][A-Za-z0-9]{1,60}): (\d{1,20})")
 # Settings and titles without a count.
 _SILENT = re.compile(r"Forwarding is \w+|Default TTL is \d+|RTO algorithm is \w+|ICMP (?:in|out)put histogram:")
 
-# Sentence by sentence of net-tools 2.10, found by giving the program a /proc/net of distinct numbers; behind them what
-# older releases print (1.60, and distributions' patches of it).
+# Sentences of net-tools 2.10, found by running the program on a /proc/net with distinct numbers; then those of older
+# releases (1.60, and distributions' patches of it).
 SENTENCES: dict[str, dict[str, str]] = {
     "Ip": {
         "# total packets received": "InReceives",

@@ -1,6 +1,6 @@
 """The columns of `ss`: protocol, state, queues, addresses, processes, and the header that names them.
 
-In: a line and its words. Out: values by the names of SocketSample's fields, and the words after the addresses.
+In: a line and its words. Out: values by SocketSample's field names, and the words after the addresses. Based on
 iproute2's misc/ss.c, sock_state_print, inet_addr_print and proc_ctx_print, from 3.10 to 7.1.
 """
 
@@ -124,7 +124,7 @@ def read_row(line: str, words: list[str], header: Header | None) -> Row | None:
         return Row(None, []) if state and has_queues and words[place + 1] == "*" else None
     place += 2
     if state is None and place < len(words) and words[place].replace("_", "").isupper():
-        # netstat has the same columns and the state behind them.
+        # netstat has the same columns, followed by the state.
         return None
     values.update(local)
     values.update(peer)
@@ -150,7 +150,7 @@ def _is_number(word: str) -> bool:
 
 
 def _has_addresses_only(words: list[str], header: Header | None) -> bool:
-    """Whether a line may begin with the addresses, as under `-Q` with one state asked for."""
+    """Whether a line may begin with the addresses, as with `-Q` if one state was requested."""
     return (
         header is not None
         and not (header.has_state or header.has_queues)
@@ -163,7 +163,7 @@ Endpoint = tuple[str, int | None, str | None, str | None]
 
 
 def parse_endpoint(text: str) -> Endpoint | None:
-    """Address and port as `ss` joins them: ``[fe80::1]%eth0:22``, ``*:http``; None where it is neither."""
+    """Split an address and port as `ss` writes them: ``[fe80::1]%eth0:22``, ``*:http``; None if invalid."""
     left, _, port = text.rpartition(":")
     address, _, scope = left.partition("%")
     if address.startswith("["):
@@ -203,7 +203,7 @@ def _port_of(service: str) -> int | None:
 
 
 def _read_users(line: str) -> tuple[tuple[SocketUser, ...], str] | None:
-    """The processes, and the line after them; names may hold blanks, quotes and parentheses."""
+    """Return the processes, and the line after them; names may contain spaces, quotes and parentheses."""
     users = []
     place = line.index(_USERS) + len(_USERS)
     while (match := _USER.match(line, place)) is not None:

@@ -1,7 +1,7 @@
-"""What `ss` says after the addresses of a socket: options, memory, TCP information, congestion control.
+"""The tokens that `ss` prints after a socket's addresses: options, memory, TCP information, congestion control.
 
-In: the words of one line. Out: values by the names of SocketSample's fields; words that are not known stay apart.
-Names, units and order are of iproute2's misc/ss.c, tcp_stats_print and inet_show_sock, from 3.10 to 7.1.
+In: the words of one line. Out: values by SocketSample's field names, and unknown words separately. Names, units and
+order follow iproute2's misc/ss.c, tcp_stats_print and inet_show_sock, from 3.10 to 7.1.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ COUNTS = {
     "uid": "uid",
     "ino": "inode",
 }
-"""Tokens that hold one whole number."""
+"""Tokens with one whole number."""
 
 _ALGORITHMS = [
     "bbr",
@@ -147,9 +147,9 @@ _ALGORITHM = re.compile(r"[A-Za-z0-9_-]{1,15}")
 
 
 def read_tokens(values: Values, words: list[str], *, is_row: bool) -> Found:
-    """Put what the words of a line say into `values`, unknown words into its `extra`.
+    """Add the values in a line's words to `values`, and unknown words to its `extra`.
 
-    Where nothing at all is known, `values` stays as it is, unless the line `is_row`: a socket's own.
+    If no word is known, `values` does not change, unless `is_row`: the line is a socket's first.
     """
     is_known = is_row
     is_storage = False
@@ -190,7 +190,7 @@ def read_tokens(values: Values, words: list[str], *, is_row: bool) -> Found:
 
 
 def is_token(word: str) -> bool:
-    """Whether a word has the name of a token."""
+    """Whether a word is the name of a token."""
     name, colon, _ = word.partition(":")
     return bool(colon) and (name in COUNTS or name in VALUES)
 

@@ -1,7 +1,7 @@
-"""Values of `ss` that have a form of their own: memory, times, rates, timers, congestion control.
+"""Parse the values of `ss` that have a special format: memory, times, rates, timers, congestion control.
 
-In: the text after a token's name. Out: fields of SocketSample set in a dict, times in nanoseconds, rates in bits a
-second; ValueError or ArithmeticError where the text is not of that form. From iproute2's misc/ss.c, 3.10 to 7.1.
+In: the text after a token's name. Out: fields of SocketSample set in a dict, times in nanoseconds, rates in bit/s;
+ValueError or ArithmeticError for other formats. Based on iproute2's misc/ss.c, 3.10 to 7.1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MAX_EXTRA = 200
 """Unknown tokens to keep per socket."""
 MAX_EXTRA_CHARACTERS = 500
 MAX_COUNT = (1 << 64) - 1
-"""No counter of the kernel is larger."""
+"""No kernel counter is larger."""
 MAX_TIME_NS = (1 << 63) - 1
 WRAPPED_MS = 1 << 31
-"""A time that the kernel counted backwards past zero, in its 32 bits of milliseconds, is at or above this."""
+"""Times from here on are negative ones that wrapped in the kernel's 32 bits of milliseconds."""
 MILLISECOND_NS = 1_000_000
 
 _MEMORY_NAMES = {
@@ -54,7 +54,7 @@ _EXPONENT = {"k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
 
 
 def keep(values: Values, unknown: dict[str, str]) -> None:
-    """Put what is not known into a socket's `extra`, as far as its bound allows."""
+    """Add unknown tokens to a socket's `extra`, up to its limit."""
     extra = values.setdefault("extra", {})
     for name, text in unknown.items():
         if len(extra) < MAX_EXTRA or name in extra:
@@ -69,12 +69,12 @@ def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
 
 
 def _signed(number: int) -> int:
-    """`sk_forward_alloc` is signed, `ss` prints it as unsigned 32 bits (net/core/sock.c, sk_get_meminfo)."""
+    """Convert `sk_forward_alloc`: signed, but printed by `ss` as unsigned 32 bits (net/core/sock.c, sk_get_meminfo)."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
 def _lettered_memory(values: Values, text: str) -> None:
-    """Memory with fewer or more parts, or as ``mem:(r,w,f,t)``, which has another order and the same letters."""
+    """Parse memory with fewer or more parts, or ``mem:(r,w,f,t)``, which has the same letters in another order."""
     for name, number in _MEMORY_PART.findall(_match(_MEMORY, text)[0]):
         if name in _MEMORY_NAMES:
             values[_MEMORY_NAMES[name]] = _signed(int(number)) if name == "f" else int(number)
@@ -93,7 +93,7 @@ def _skmem(values: Values, text: str) -> None:
 
 
 def _milliseconds(text: str) -> int:
-    """Nanoseconds of a `%g` number of milliseconds."""
+    """Convert a `%g` number of milliseconds to nanoseconds."""
     time_ns = round(float(text) * 1e6)
     if not 0 <= time_ns <= MAX_TIME_NS:
         raise ValueError
@@ -101,7 +101,7 @@ def _milliseconds(text: str) -> int:
 
 
 def _whole_milliseconds(text: str) -> int:
-    """Nanoseconds of a whole number of milliseconds, exact beyond what a float holds."""
+    """Convert a whole number of milliseconds to nanoseconds, exactly even beyond a float's precision."""
     time_ns = int(text) * MILLISECOND_NS
     if time_ns > MAX_TIME_NS:
         raise ValueError
@@ -116,7 +116,7 @@ def _time(field: str) -> Callable[[Values, str], None]:
 
 
 def _last(field: str) -> Callable[[Values, str], None]:
-    """Time since something happened; None where it wrapped: it never happened, or lies ahead of the clock."""
+    """Return a parser of the time since an event; None if it wrapped: the event never happened, or is in the future."""
 
     def convert(values: Values, text: str) -> None:
         time_ms = int(text)
@@ -225,7 +225,7 @@ def _finite(text: str) -> float:
 
 
 def _rate(text: str) -> float:
-    """Bits a second of ``113975.7Mbps``, ``1e+03Mbps``, ``46.3kbps``: the nearest number to what was written."""
+    """Convert ``113975.7Mbps``, ``1e+03Mbps`` or ``46.3kbps`` to bit/s, rounded to the nearest integer."""
     if text[-3:] != "bps":
         raise ValueError
     shift = _EXPONENT.get(text[-4:-3])

@@ -37,7 +37,7 @@ class Refusing(NamedTuple):
 
     Attributes:
         arrived: copies captured near it.
-        spoken_frame: a later packet of it that still acknowledges only what came before.
+        spoken_frame: a later packet from it that still acknowledges only earlier data.
     """
 
     arrived: int

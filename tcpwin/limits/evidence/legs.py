@@ -1,4 +1,4 @@
-"""Find connections that a capture holds on both sides of a router or NAT, and that a RST ended on one side only.
+"""Find connections captured on both sides of a router or NAT that a RST ended on one side only.
 
 In: a case. Out: HalfReset values. Initial sequence numbers of both sides agree by chance once in 2^64.
 """

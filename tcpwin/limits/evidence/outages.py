@@ -1,6 +1,6 @@
-"""Find times in which nothing of what a side sent arrived, before the path recovered.
+"""Find times in which nothing that a side sent arrived, before the path recovered.
 
-In: a case. Out: Outage values. Chance takes single segments; an outage takes all of them, of any size, until it ends.
+In: a case. Out: Outage values. Random loss drops single segments; an outage drops all of them, of any size.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Outage(NamedTuple):
 
     @property
     def duration_ns(self) -> int:
-        """How long it lasted, as far as the sender tried."""
+        """Time from the first lost segment to the first that arrived."""
         return self.end_ns - self.start_ns
 
 

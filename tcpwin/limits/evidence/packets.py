@@ -1,4 +1,4 @@
-"""The headers of a connection's packets as arrays, and what became of each data segment.
+"""The headers of a connection's packets as arrays, and the fate of each data segment.
 
 In: a case whose capture is small enough to be read again. Out: Packets. It judges nothing.
 """
@@ -70,8 +70,8 @@ class Sent:
     Attributes:
         frame, time_ns, start, end: of each segment; shape (segments,).
         acked_ns: when the peer's ACKs or SACKs first covered the segment's first byte; -1 if never.
-        again_ns: when that byte was next sent again; -1 if never.
-        first_ns: when that byte was sent first.
+        again_ns: when that byte was next retransmitted; -1 if never.
+        first_ns: when that byte was first sent.
     """
 
     frame: Numbers
@@ -89,7 +89,7 @@ class Sent:
 
     @cached_property
     def is_lost(self) -> Flags:
-        """Whether its first byte was sent again, and acknowledged only afterwards or never."""
+        """Whether its first byte was retransmitted, and acknowledged only afterwards or never."""
         return (self.again_ns >= 0) & ((self.acked_ns < 0) | (self.acked_ns > self.again_ns))
 
     @cached_property
@@ -114,7 +114,7 @@ def unwrapped(values: Numbers, base: int) -> Numbers:
 
 
 def sent_of(packets: Packets, side: str) -> Sent | None:
-    """Return what a side sent and what became of it; None without data or without its peer's ACKs."""
+    """Return a side's data segments and their fate; None without data or without its peer's ACKs."""
     own, peer = packets.sent_by(side), packets.sent_by("b" if side == "a" else "a")
     own = own.of((own["length"] > 0) & ~own.has(SYN))
     peer = peer.of(peer.has(ACK) & ~peer.has(RST))

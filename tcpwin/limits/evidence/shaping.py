@@ -1,7 +1,7 @@
 """Find a bottleneck before the capture point, from segments that were sent together and arrived evenly spaced.
 
-In: a case. Out: Shaping, or None. Near the sender, segments that leave together are captured together; what lies
-between them and the capture point spaced them out.
+In: a case. Out: Shaping, or None. Near the sender, segments that leave together are captured together; if they are
+spaced evenly, something between the sender and the capture point spaced them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _find(case: Case, packets: Packets | None) -> Shaping | None:
 
 
 def _sent_ns(own: Packets) -> Numbers | None:
-    """Return when segments were sent by their timestamps, from the first one's; None if the clock is unknown."""
+    """Return when segments were sent by their timestamps, relative to the first; None if the clock is unknown."""
     import numpy as np
 
     ticks = unwrapped(own["tsval"], int(own["tsval"][0]))

@@ -1,7 +1,7 @@
-"""Find the size above which a path carries no packet, from which sizes arrived and from ICMP errors.
+"""Find the size above which a path drops packets, from the sizes that arrived and from ICMP errors.
 
-In: a case. Out: SizeLimit, or None. Chance loss takes segments of any size; a path's limit takes all large ones, and
-their bytes arrive as soon as they are sent in smaller pieces.
+In: a case. Out: SizeLimit, or None. Random loss drops segments of any size; a size limit drops all large ones, whose
+bytes arrive as soon as they are sent in smaller pieces.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     yield case.finding(
         f"{share_text(missing / sent, places=1)} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the return "
-        f"back, so {case.the_sender} sends in bursts",
+        f"path, so {case.the_sender} sends in bursts",
         owner="network",
         confidence="likely",
         evidence=Evidence(

@@ -14,8 +14,8 @@ Nothing was sent for a second or more; then one side sent data and the other a F
 
 ## When it is wrong
 
-A server that closes for another reason at that moment looks the same; the length of the silence, close to a round
-number of seconds, tells.
+A server that closes for another reason at that moment looks the same; a silence close to a whole number of seconds
+indicates a keep-alive time-out.
 
 ## What to do
 

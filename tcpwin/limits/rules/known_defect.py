@@ -8,10 +8,10 @@ No setting cures a defect: the host needs an update, or the documented workaroun
 
 ## How it is judged
 
-`tcpwin/limits/defects` has one file for each defect, with the conditions that its direction meets. Where records of the
-host are given, its kernel version must be affected, its settings must be those that the defect needs, and its counters
-must have grown: then it is likely. Without records, defects of kernels are not reported, and those of other stacks are
-possible at most, an explanation and not a warning.
+`tcpwin/limits/defects` has one file for each defect, with conditions on the affected direction. If records of the host
+are available, its kernel version must be affected, its settings must be those that the defect needs, and its counters
+must have grown; the finding is then `likely`. Without records, kernel defects are not reported, and those of other
+stacks are at most `possible`: an explanation, not a warning.
 
 ## When it is wrong
 

@@ -1,12 +1,12 @@
 """## What it finds
 
-One connection that the capture holds on both sides of a NAT or router, and that a RST ended on one side only.
+A connection that was captured on both sides of a NAT or router, and that a RST ended on one side only.
 
 ## Why it matters
 
-A capture of all interfaces of a router (`-i any`) shows each connection twice, under different addresses. Where the
-router itself resets one side, the other side never learns: its host waits and retransmits into nothing, and blames the
-peer.
+A capture of all interfaces of a router (`-i any`) shows each connection twice, under different addresses. If the router
+itself resets one side, the other side never learns of it: its host waits and retransmits without an answer, and the
+peer is blamed.
 
 ## How it is judged
 

@@ -61,7 +61,7 @@ ASKING = (
     "zero_window_probe",
     "keep_alive",
 )
-"""Events of segments that solicit an answer again."""
+"""Events of segments that solicit an answer."""
 FRAMES = 6
 OVERDUE_NS = 1_500_000_000
 """By then even a one-second timer (RFC 6298 §2.4), the longest on short round trips, has expired and been seen."""

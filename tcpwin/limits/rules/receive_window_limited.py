@@ -117,7 +117,7 @@ def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Findin
             held,
             frames,
             {},
-            "Not a full path: its queue would have made round trips longer, and the rate was one window per least "
+            "Not a full path: its queue would have made round trips longer, and the rate was one window per minimum "
             "round trip.",
         ),
         remedy=Remedy(

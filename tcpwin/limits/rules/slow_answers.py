@@ -14,7 +14,7 @@ least `cost_ns` and at least `share` of the connection without the requester's o
 
 ## When it is wrong
 
-A box that answers for the server, and a server that waits for the rest of a request whose last segment was not
+A device that answers for the server, and a server that waits for the rest of a request whose last segment was not
 captured, look the same. A long poll waits on purpose.
 
 ## What to do

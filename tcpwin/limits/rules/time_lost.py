@@ -15,7 +15,7 @@ warning or error is about the connection. Limit, cost, owner and fix are the ver
 
 ## When it is wrong
 
-When the verdict is: its confidence says how sure it is.
+When the verdict is wrong: its confidence says how sure it is.
 
 ## What to do
 

@@ -100,7 +100,7 @@ class _Shown(NamedTuple):
 
 
 def _captured_before(case: Case) -> _Shown | None:
-    """Return the segments that were captured near the receiver, and had to come again."""
+    """Return the segments that were captured near the receiver and had to be retransmitted."""
     data = case.data
     is_disturbed = data.out_of_order or data.dsacks or data.spurious_by_timestamps or data.spurious_by_frto
     if is_disturbed or not data.captured_near_receiver:
@@ -122,7 +122,7 @@ def _near_the_edge(case: Case) -> _Shown | None:
     if near is None or near.near < case.settings["dropped"]:
         return None
     events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
-    return _Shown(events, near.text, "Not loss on the network, which does not depend on the place in the window.")
+    return _Shown(events, near.text, "Not loss on the network, which does not depend on the position in the window.")
 
 
 RULE = Rule(

@@ -122,7 +122,7 @@ def _most_late_ns(episode: ZeroWindowEpisode) -> int:
 RULE = Rule(
     code="TW204",
     name="window-update-late",
-    title="the window opened, but the sender learned it from a probe",
+    title="the window opened, but the sender learned of it only from a probe",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window",),

@@ -32,11 +32,11 @@ WIDTH = 26
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
 SHOWN_UNMATCHED = 5
 MESSAGES = 20
-"""Fewest messages whose 95th percentile is worth showing: of fewer, it is a single message."""
+"""Minimum number of messages for showing a 95th percentile: with fewer, it is a single message."""
 LIKE_VOLUME = 0.01
-"""Largest relative difference of payloads whose durations are compared: beyond it, durations reflect the payloads."""
+"""Maximum relative difference of payloads whose durations are compared: beyond it, durations reflect the payloads."""
 SAME = 0.005
-"""Largest relative difference of factors that read the same."""
+"""Maximum relative difference of factors that are shown as equal."""
 
 
 def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:

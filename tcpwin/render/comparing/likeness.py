@@ -1,4 +1,4 @@
-"""A transfer compared with its nearest references, and a prediction compared with a run, as text."""
+"""Text that compares a transfer with its nearest references, and a prediction with a run."""
 
 from __future__ import annotations
 

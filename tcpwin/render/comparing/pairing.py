@@ -62,7 +62,7 @@ _UNKNOWN = {
 }
 """Reasons why the fate of packets is unknown."""
 _PARTS_PER_MILLION = 0.05
-"""Smallest drift that is reported: capture clocks have no finer resolution."""
+"""Minimum drift that is reported: capture clocks are no more precise."""
 
 
 def render_pairing(pairing: Pairing, *, limit: int = 10, connection: int | None = None) -> Iterator[str]:
@@ -236,9 +236,9 @@ def view_lines(judged: JudgedDirection) -> Iterator[str]:
         yield f"in flight at {sender.capture}: {mean} on average, {bytes_text(sender.flight_max_bytes)} at most"
         shown = [text for view in (receiver, sender) if (text := _window_text(view))]
         if len(shown) == 2 and shown[0] == shown[1]:
-            yield f"window: {shown[0]}, the same as sent at {receiver.capture} and as it came to {sender.capture}"
+            yield f"window: {shown[0]}, the same as sent at {receiver.capture} and received at {sender.capture}"
         elif len(shown) == 2:
-            yield (f"window: {shown[0]}, as sent at {receiver.capture}; {shown[1]}, as it came to {sender.capture}")
+            yield (f"window: {shown[0]}, as sent at {receiver.capture}; {shown[1]}, as received at {sender.capture}")
 
 
 def _window_text(view: View) -> str | None:

@@ -75,7 +75,7 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
     yield "workload", ", ".join([run.workload, *(each for each in path if each)])
     if run.kernel is not None or run.is_patched is not None:
         patch = {None: "", True: "with the collapse patch", False: "without the collapse patch"}[run.is_patched]
-        yield "kernel", ", ".join(each for each in (run.kernel or "version not stated", patch) if each)
+        yield "kernel", ", ".join(each for each in (run.kernel or "unstated version", patch) if each)
     memory = [
         "" if run.rmem_max_bytes is None else f"tcp_rmem at most {binary_text(run.rmem_max_bytes)}",
         "" if run.adv_win_scale is None else f"tcp_adv_win_scale {run.adv_win_scale:+d}",

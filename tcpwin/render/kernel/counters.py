@@ -114,7 +114,7 @@ def _remarks(total: CounterDelta) -> list[str]:
             "whether a count fell."
         )
     if total.start_ns is not None and total.seconds is None:
-        remarks.append("No rates: the samples have the same time, or are not in order of time.")
+        remarks.append("No rates: the samples have the same time, or are not in time order.")
     return remarks
 
 

@@ -11,7 +11,7 @@ from tcpwin.units import bytes_text, count_text, name_text, share_text, time_tex
 
 ROWS_SHOWN = 24
 COMPARED_PACKETS = 200_000
-"""Most packets of a capture for which samples are compared by default: comparing reads the capture again."""
+"""Maximum packets of a capture for which samples are compared by default: comparing reads the capture a second time."""
 _DIFFERENCES = {
     "local_address": "local address",
     "peer_address": "peer address",

@@ -106,7 +106,7 @@ def render_conclusions(samples: Iterable[SocketSample]) -> Iterator[str]:
     told = ((each, conclude(each)) for each in samples)
     for number, (each, text) in enumerate((each, text) for each, text in told if text is not None):
         if number == MOST_CONCLUSIONS:
-            yield "More sockets show something; --format json has a conclusion for each."
+            yield "More sockets have conclusions; --format json shows all."
             return
         local = endpoint_text(each.local_address, each.local_port, each.local_service, each.local_scope)
         peer = endpoint_text(each.peer_address, each.peer_port, each.peer_service, each.peer_scope)
@@ -222,7 +222,7 @@ def render_distributions(found: Mapping[str, Distribution | None], *, sockets: i
 
 def _render_one(name: str, found: Distribution | None, sockets: int) -> Iterator[str]:
     if found is None:
-        yield f"{name}: none of {count_text(sockets, 'socket')} says it"
+        yield f"{name}: reported by none of {count_text(sockets, 'socket')}"
         return
     yield f"{name} of {count_text(found.count, 'socket')}"
     exact = [f"{_exact(getattr(found, key))}" for key in _PERCENTILES]

@@ -43,7 +43,7 @@ def render_github(analysis: Analysis, found: Findings, findings: Iterable[Findin
 def render_unreadable(failures: Mapping[str, str]) -> Iterator[str]:
     """Render workflow commands for captures that could not be read."""
     for file, why in failures.items():
-        yield f"::error file={_property(file)},title=not readable::{_message(name_text(why))}"
+        yield f"::error file={_property(file)},title=unreadable::{_message(name_text(why))}"
 
 
 def _message(text: str) -> str:

@@ -1,6 +1,6 @@
 """Digests by which a report can be checked against its capture: of each captured file, and of the results.
 
-The digest of the results leaves out names, addresses and times: a report with replaced addresses has the original's.
+The digest of the results omits names, addresses and times, so it does not change when addresses are replaced.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tcpwin.limits import Analysis
 
 MOST_CONNECTIONS = 1000
-"""The digest of the results covers as many connections, the worst first."""
+"""Number of connections that the digest of the results covers, the worst first."""
 MOST_REPORT_BYTES = 256 << 20
 _VERDICT = ("limit", "second_limit", "share", "cost_ns", "confidence", "owner", "side", "direction", "is_problem")
 _CAPTURE = re.compile(r"capture[_ ]sha-?256\W{1,12}([0-9a-f]{64}(?: [0-9a-f]{64})*)", re.IGNORECASE)

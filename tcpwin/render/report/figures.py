@@ -1,7 +1,7 @@
 """The figures of a report as packed plotly data; those of one connection share a time axis.
 
 In: a Report. Out: `Drawn` for each connection shown in full, the overview, and the colours of the dark theme.
-Empty figures are left out; the page names those that do not fit into the file.
+Empty figures are omitted; the page names those that do not fit into the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIGURES_BYTES = 1_500_000
 """Size limit of all figures: with plotly.js and the table, a report stays below 5 MB."""
 POINTS = 600
-"""Most points of a curve: the width of a figure in pixels on most screens."""
+"""Maximum points of a curve: the width of a figure in pixels on most screens."""
 OPTIONS: dict[str, Any] = {"start_ns": None, "end_ns": None, "points": POINTS, "theme": "light"}
 FIGURE_SHARE = 0.02
 """Share of the busier direction's data below which a direction gets no timeline."""
@@ -37,7 +37,7 @@ OVERVIEW = "overview"
 BESIDE = ("reference-window", "reference-throughput")
 BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
 MANY_MESSAGES = 20
-"""Fewest messages whose distribution is drawn."""
+"""Minimum number of messages for drawing their distribution."""
 
 
 @dataclass(frozen=True, slots=True)

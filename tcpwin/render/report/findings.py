@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tcpwin.render.report.report import Report
 
 OTHERS_SHOWN = 3
-"""Most further findings of a kind that are listed."""
+"""Maximum number of further findings listed for each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ReportFinding:
 
     Attributes:
         anchor: its id in the page: code, connection, direction; empty unless it is shown in full.
-        count: how many there are of its kind; `total` is what they cost together, and `others` are the connections and
+        count: how many there are of its kind; `total` is their combined cost, and `others` are the connections and
             costs of the next ones.
     """
 
@@ -38,7 +38,7 @@ class ReportFinding:
 
 
 def view_findings(report: Report, findings: Sequence[Finding]) -> list[ReportFinding]:
-    """Put findings in words, each with its place in the report."""
+    """Describe findings in words, with their places in the report."""
     anchors = _anchors(report.shown_findings)
     return [
         ReportFinding(
@@ -50,7 +50,7 @@ def view_findings(report: Report, findings: Sequence[Finding]) -> list[ReportFin
 
 
 def view_groups(report: Report) -> list[ReportFinding]:
-    """Put the worst finding of each kind in words, with a summary of its kind."""
+    """Describe the worst finding of each kind in words, with a summary of its kind."""
     return [
         replace(
             worst,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILES_SHOWN = 100
 UNKNOWN_SHOWN = 3
-"""Most lines of each snapshot file that are quoted as not understood."""
+"""Maximum number of unparsed lines quoted from each snapshot file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ def unread(analysis: Analysis) -> list[str]:
     counted = [
         (capture.not_tcp, "frame", "without TCP"),
         (capture.quoted_in_icmp, "TCP header", "quoted in ICMP errors"),
-        (capture.unknown_link, "frame", "of a link type that is not understood"),
-        (capture.header_cut, "TCP header", "cut by the snapshot length"),
+        (capture.unknown_link, "frame", "of an unsupported link type"),
+        (capture.header_cut, "TCP header", "truncated by the snapshot length"),
         (capture.malformed, "frame", "with malformed headers"),
         (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
         (capture.capture_duplicates, "segment", "captured twice, counted once"),

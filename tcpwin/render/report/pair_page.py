@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tcpwin.pairing import PairedConnection, PairedDirection, Pairing
 
 DRAWN = 3
-"""Most ladders on a page, of the connections that lost most."""
+"""Maximum number of ladders on a page, for the connections that lost most."""
 COLUMNS = (
     "sent",
     "lost",

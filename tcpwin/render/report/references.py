@@ -1,7 +1,7 @@
-"""The connections of a report next to their nearest references: verdict, table, nearest runs, prediction.
+"""Compare the connections of a report with their nearest references: verdict, table, nearest runs, prediction.
 
-In: connections shown in full, and their comparisons. Out: the text for each with a reference near enough, and the
-reasons why the others have none.
+In: connections shown in full, and their comparisons. Out: text for each connection that has a sufficiently near
+reference, and the reasons why the others have none.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class LikeView:
 
     Attributes:
         connection: its number; `ends` its ends.
-        verdict, agreement: in words; `agreement` is whether the memory model's window is the one seen.
-        references: the nearest run, and the one of the verdict if that is another.
+        verdict, agreement: in words; `agreement` says whether the memory model's window is the observed one.
+        references: the nearest run, and the verdict's run if that is another.
         rows: name, this connection's figure, those of the runs.
         nearest: runs with their distance, and why they are near.
-        prediction: the expected result of the best run's settings: text, lines for sysctl, and assumptions.
+        prediction: the expected result with the settings of the best run: text, lines for sysctl, and assumptions.
     """
 
     connection: int
@@ -45,14 +45,14 @@ class LikeView:
 
 @dataclass(frozen=True, slots=True)
 class FarView:
-    """Connections without a reference near enough, for one reason."""
+    """Connections without a sufficiently near reference, for one reason."""
 
     connections: Sequence[int]
     why: str
 
 
 def describe_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tuple[list[LikeView], list[FarView]]:
-    """Put comparisons in words, in their order."""
+    """Describe comparisons in words, in their order."""
     near: list[LikeView] = []
     far: dict[str, list[int]] = defaultdict(list)
     for view, comparison in pairs:

@@ -1,4 +1,4 @@
-"""The content of a report in every form: which findings and connections, in which order, and how many are left out.
+"""The content of a report in every form: which findings and connections, in which order, and how many are omitted.
 
 In: an analysis. Out: Report, which the forms (HTML, Markdown, JSON) write. It judges nothing itself.
 """
@@ -44,7 +44,7 @@ _ENDINGS = {"html": "html", "htm": "html", "pdf": "pdf", "json": "json", "md": "
 CONNECTIONS_SHOWN = 10
 """Connections shown in full by default."""
 SOUND_SHOWN = 3
-"""Most connections shown in full if no rule found a problem."""
+"""Maximum number of connections shown in full if no rule found a problem."""
 FINDINGS_SHOWN = 20
 """Kinds of findings whose worst is shown in full; connections shown in full list all of theirs."""
 PRINTED_CONNECTIONS, PRINTED_FINDINGS = 3, 4
@@ -87,10 +87,10 @@ class Report:
 
     Attributes:
         analysis: with host snapshots, if any.
-        limit: most connections shown in full.
-        given: the findings to report; `Analysis.findings`, those of all rules, if None.
-        is_printed: it is for paper.
-        notes: of people, in the order of the report.
+        limit: maximum number of connections shown in full.
+        given: the findings to report; if None, `Analysis.findings`, those of all rules.
+        is_printed: whether it is for paper.
+        notes: notes that people wrote, in the order of the report.
         chosen: numbers of the connections to show in full instead of the worst.
     """
 

@@ -39,8 +39,8 @@ def fill(
 
     Args:
         theme: ``auto`` follows the system; readers can switch.
-        has_figures: it needs plotly.js.
-        is_printed: everything is drawn at once.
+        has_figures: whether the page needs plotly.js.
+        is_printed: whether to draw everything at once.
         made_at: time of creation; now if None.
     """
     from tcpwin.render.report.figures import colours

@@ -1,4 +1,4 @@
-"""All connections as columns for a page: as many rows as fit, packed.
+"""All connections as columns for a page: as many rows as fit, compressed.
 
 In: a Report. Out: ConnectionTable. Columns are read whole, one after the other; the limit of a connection comes from
 its verdict.
@@ -54,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTable:
-    """The rows that fit.
+    """The rows that fit into the page.
 
     Attributes:
         total: connections of the capture.

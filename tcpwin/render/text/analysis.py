@@ -14,7 +14,7 @@ from tcpwin.render.view.verdict import view_verdict
 from tcpwin.units import count_text, name_text, time_text
 
 DETAILED = 3
-"""Connections shown in full even when nothing is wrong with them."""
+"""Number of connections shown in full even if nothing is wrong with them."""
 
 
 def render(analysis: Analysis, *, limit: int = 10) -> str:

@@ -25,7 +25,7 @@ HEADS = {
     "cost": True,
 }
 ANSWERED = 3
-"""Captures whose answers follow the table."""
+"""Number of captures whose answers follow the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class CaptureRow:
 
 
 def capture_row(analysis: Analysis, file: str) -> CaptureRow:
-    """Return the row of a capture, under the name that it was read by."""
+    """Return the row of a capture, under the name by which it was read."""
     problems = analysis.problems
     counts = (f"{analysis.capture.packets:,}", f"{len(analysis):,}", f"{len(problems):,}")
     verdict = analysis.summary.verdict
@@ -78,7 +78,7 @@ def render_captures(
     ordered = sorted(rows, key=lambda row: (not row.problems, -row.cost_ns))
     troubled = sum(bool(row.problems) for row in rows)
     head = f"{count_text(len(rows) + unreadable, 'capture')}, {troubled:,} with a problem"
-    head += f", {unreadable:,} not readable." if unreadable else "."
+    head += f", {unreadable:,} unreadable." if unreadable else "."
     shown = ordered if limit is None else ordered[:limit]
     table = ConnectionTable(HEADS, [row.cells for row in shown], [bool(row.problems) for row in shown])
     lines: list[str] = []

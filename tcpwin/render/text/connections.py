@@ -1,6 +1,6 @@
 """Connections as a text table: one row each, those that lost most first.
 
-In: an analysis and connection numbers. Out: cells, only for the connections asked for.
+In: an analysis and connection numbers. Out: cells, for the requested connections only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exchanges as text: sentences about many alike, and a table of the longest.
+"""Exchanges as text: a sentence about each group, and a table of the longest.
 
 In: exchanges and their groups. Out: lines and a table.
 """

@@ -1,6 +1,6 @@
 """Findings as text, in the style of a linter: a line each with its cost, then its evidence and its fix.
 
-In: an analysis and what the rules found. Out: lines.
+In: an analysis and its findings. Out: lines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def heading(analysis: Analysis, finding: FindingView) -> str:
 
 
 def details(finding: FindingView) -> Iterator[str]:
-    """Render ends, owner, evidence and remedy, a line each."""
+    """Render ends, owner, evidence and remedy, one per line."""
     remedy = finding.remedy
     frames = frames_text(finding.frames) if finding.frames else ""
     lines = (

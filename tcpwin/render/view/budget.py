@@ -1,4 +1,4 @@
-"""Time budgets as tables and bars show them.
+"""Time budgets for tables and bars.
 
 In: the time in each item, and the kernel's counts. Out: rows and parts of a bar, as text and shares.
 """

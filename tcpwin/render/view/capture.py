@@ -1,4 +1,4 @@
-"""A capture in words: the answer on it, and its quality.
+"""A capture in words: its answer, and its quality.
 
 In: an analysis. Out: sentences, and remarks, the most serious first.
 """
@@ -17,7 +17,7 @@ WHOLE = "no drops, gaps, duplicates or damage found"
 
 @dataclass(frozen=True, slots=True)
 class CaptureView:
-    """The answer on a capture.
+    """The answer about a capture.
 
     Attributes:
         lead: the data it carried, and its limit or the number of connections with a problem.
@@ -33,7 +33,7 @@ class CaptureView:
 
 
 def view_capture(analysis: Analysis) -> CaptureView:
-    """Put the answer on a capture in words."""
+    """Describe the answer about a capture in words."""
     summary, verdict, count = analysis.summary, analysis.verdict, len(analysis)
     shown = None if verdict is None else view_verdict(verdict)
     answer, worst = "", ""
@@ -59,16 +59,16 @@ def quality_remarks(capture: Capture) -> list[str]:
         (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
         (capture.connections_one_way, "connection", "of which only one side was captured"),
         (capture.connections_without_syn, "connection", "without its SYN"),
-        (capture.unknown_link, "frame", f"of a link type that is not understood ({kinds})"),
+        (capture.unknown_link, "frame", f"of an unsupported link type ({kinds})"),
         (capture.capture_duplicates, "segment", "captured twice, counted once"),
         (capture.time_backwards, "packet", "with a time earlier than the previous packet's"),
-        (capture.header_cut + capture.options_cut, "TCP header", "cut by the snapshot length"),
+        (capture.header_cut + capture.options_cut, "TCP header", "truncated by the snapshot length"),
         (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
         (capture.malformed, "frame", "with malformed headers"),
         (capture.super_segments, "segment", "larger than the MSS: captured on a host with offload"),
     ]
     if capture.packets and capture.first_time_ns is None:
-        remarks.append("no packet has a time: durations, rates and round trips mean nothing")
+        remarks.append("no packet has a time: durations, rates and round trips are meaningless")
     if capture.connections_sampled:
         count = count_text(capture.connections_sampled, "connection")
         remarks.append(f"{count} captured in samples (sFlow): no loss and no cause is certain")

@@ -93,7 +93,7 @@ class ConnectionView:
 
 
 def view_connection(connection: Connection, verdict: Verdict, findings: Sequence[Finding]) -> ConnectionView:
-    """Put a connection, and the verdict on it, in words."""
+    """Describe a connection and its verdict in words."""
     roles = {side: role_of(connection, side) for side in ("a", "b")}
     events = connection.events
     again = [each for each in events if each.cause is not None]
@@ -159,7 +159,7 @@ def longest_stalls(connection: Connection) -> tuple[list[StallRow], int]:
 
 
 def stall_row(connection: Connection, stall: Stall) -> StallRow:
-    """Put a silence in words."""
+    """Describe a silence in words."""
     return StallRow(
         time_text(stall.start_ns - connection.start_ns),
         time_text(stall.duration_ns),

@@ -15,7 +15,9 @@ LEAST_MEAN_BYTES = 1
 INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
 """The initial congestion window (RFC 6928 §2): a transfer that fits it has a delay but no meaningful rate."""
 SILENT_SHARE = 0.05
-"""Least reported share of the lifetime after the last ACK of new data: it counts in the times, not in the rate."""
+"""Minimum reported share of the lifetime after the last ACK of new data, which the duration includes and the rate does
+not.
+"""
 
 
 def close_text(connection: Connection) -> str:

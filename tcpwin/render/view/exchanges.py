@@ -15,9 +15,9 @@ from tcpwin.limits import Connection
 from tcpwin.units import bytes_text, time_text
 
 TIMES = ("think_ns", "request_ns", "path_ns", "work_ns", "transfer_ns")
-"""Columns whose times follow each other."""
+"""Columns whose times follow one another."""
 SHOWN = 20
-"""Rows of a connection's page."""
+"""Number of rows on a connection's page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def longest_exchanges(table: Table, limit: int) -> list[ExchangeRow]:
 
 
 def view_exchanges(connection: Connection) -> tuple[str, Sequence[ExchangeRow], int]:
-    """Return a sentence about a connection's exchanges, the longest ones, and how many there are."""
+    """Return a sentence about a connection's exchanges, the longest ones, and their total number."""
     if not connection.exchanges:
         return "", (), 0
     found = list_exchanges(connection.analysis, [connection.id])

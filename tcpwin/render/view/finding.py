@@ -34,7 +34,7 @@ from tcpwin.render.view.verdict import frames_filter, owner_text
 from tcpwin.units import begin, bytes_text, count_text, name_text, rate_text, share_text, time_text
 
 _OPEN = "Not ruled out: "
-"""A rule's text begins so if another explanation remains possible."""
+"""Prefix of a rule's text if another explanation remains possible."""
 _NEGATION = re.compile(r"(^|[.;] )Not (?!ruled out)(\w)")
 _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("_ns", time_text),
@@ -42,12 +42,12 @@ _UNITS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("_bps", rate_text),
 )
 _NAMES = {"mathis_bps": "most that Reno reaches at this loss (Mathis)"}
-"""Names of values whose field names do not explain them."""
+"""Labels of values whose field names do not explain them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A finding; texts are empty where there is nothing to show.
+    """A finding in words; a text is empty if there is nothing to show.
 
     Attributes:
         direction: ``client → server``.
@@ -55,13 +55,13 @@ class FindingView:
         lost: the time lost; `whole` says of how much, if the verdict counts more: ``of the 28.1 s lost in all (slow
             reader)``.
         rate: the rate lost.
-        confidence: of the cost: that of the verdict, if it is lower than the finding's.
+        confidence: confidence of the cost: the lower of the finding's and the verdict's.
         weight: cost and confidence as parts of a sentence: ``time lost 6.1 s``, ``certain``.
         owner: who can change it: ``the client's application``.
         when: seconds since the capture's first packet.
         values: name and value, in words.
         remedy_label: ``Fix``, or ``Next capture`` if the capture is what has to change.
-        ruling: ``Ruled out`` or ``Not ruled out``: which of the two `ruled_out`, the likeliest other explanation, is.
+        ruling: ``Ruled out`` or ``Not ruled out``, which applies to `ruled_out`, the likeliest other explanation.
         filter: a Wireshark display filter of the frames.
     """
 
@@ -122,7 +122,7 @@ class FindingViews:
         return self._verdicts[id]
 
     def __call__(self, finding: Finding) -> FindingView:
-        """Put a finding in words."""
+        """Describe a finding in words."""
         return view_finding(self._analysis, finding, self.verdict(finding))
 
 
@@ -144,7 +144,7 @@ class FindingGroup:
 
     @property
     def connections(self) -> int:
-        """The number of connections they are of."""
+        """The number of connections with these findings."""
         return len({each.connection for each in self.findings})
 
     @property
@@ -167,7 +167,7 @@ def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:
 
 
 def view_finding(analysis: Analysis, finding: Finding, verdict: Verdict | None) -> FindingView:
-    """Put a finding in words, weighed by the verdict on its connection."""
+    """Describe a finding in words, weighed by the verdict on its connection."""
     evidence, remedy = finding.evidence, finding.remedy
     whole, sure = "", finding.confidence
     if verdict is not None and is_about(finding, verdict):

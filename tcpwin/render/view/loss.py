@@ -7,10 +7,10 @@ from tcpwin.limits import Connection
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point unknown"}
-"""Capture points that can only infer the sender's reasons: they see its ACKs before it does, or may."""
+"""Capture points that can only infer the sender's reasons, because they see its ACKs before it does, or may."""
 
 LEAST_SHARE = 0.005
-"""Smallest share that is not printed as 0 %."""
+"""Minimum share that is not printed as 0 %."""
 
 
 def render_loss(connection: Connection, direction: Direction) -> list[str]:
@@ -45,12 +45,15 @@ def causes_of(direction: Direction) -> list[str]:
         (direction.fast_retransmissions, f"{direction.fast_retransmissions:,} fast"),
         (direction.recovery_retransmissions, recovery),
         (direction.rto_retransmissions, f"{direction.rto_retransmissions:,} by timeout"),
-        (direction.go_back_n_retransmissions, f"{direction.go_back_n_retransmissions:,} in the wake of a timeout"),
+        (direction.go_back_n_retransmissions, f"{direction.go_back_n_retransmissions:,} after a timeout"),
         (direction.tail_loss_probes, count_text(direction.tail_loss_probes, "tail loss probe")),
         (direction.spurious_retransmissions, f"{direction.spurious_retransmissions:,} of data already acknowledged"),
         (direction.syn_retransmissions, f"{direction.syn_retransmissions:,} of the SYN"),
         (direction.fin_retransmissions, f"{direction.fin_retransmissions:,} of the FIN"),
-        (direction.fast_open_retransmissions, f"{direction.fast_open_retransmissions:,} that the SYN/ACK had left out"),
+        (
+            direction.fast_open_retransmissions,
+            f"{direction.fast_open_retransmissions:,} rejected by the SYN/ACK",
+        ),
         (direction.zero_window_retransmissions, f"{direction.zero_window_retransmissions:,} into a closed window"),
         (direction.unknown_retransmissions, f"{direction.unknown_retransmissions:,} unexplained"),
     ]
@@ -58,7 +61,7 @@ def causes_of(direction: Direction) -> list[str]:
 
 
 def needless_of(direction: Direction) -> int:
-    """Count the retransmissions proved spurious; F-RTO reveals timeouts, which DSACKs may have revealed too."""
+    """Count the retransmissions proved spurious, without counting timeouts twice that both F-RTO and DSACKs reveal."""
     return direction.spurious_by_dsack + direction.spurious_by_timestamps
 
 

@@ -11,17 +11,17 @@ from tcpwin.analysis import Event
 from tcpwin.units import time_text
 
 EVIDENCE = tuple(_engine.EVENT_EVIDENCE)
-"""Attribute, heading and kind (``frame``, ``interval`` or ``duration``) of what shows why a segment came again."""
+"""Attribute, heading and kind (``frame``, ``interval`` or ``duration``) of the evidence for a retransmission."""
 ROWS_SHOWN = 20
 COLUMNS = 80
 _AROUND = 42
-"""Characters of a row without its evidence."""
+"""Width of a row without its evidence, in characters."""
 WIDTH = 76
-"""Width of the lines with reasons: 80 columns less the indent."""
+"""Width of the lines with reasons: 80 columns minus the indent."""
 
 
 def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
-    """Render a row each, with times from the connection's start; then the rules that decided, with their confidence."""
+    """Render a row per event, with times from the connection's start; then the rules that decided, with confidence."""
     resent = [event for event in events if event.cause is not None]
     if not resent:
         return []
@@ -42,7 +42,7 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
 
 
 def evidence_texts(event: Event, missing: str = "–") -> tuple[str, ...]:
-    """Return the evidence of an event, in the order of `EVIDENCE`."""
+    """Return an event's evidence, in the order of `EVIDENCE`."""
     values = ((getattr(event, name), kind) for name, _, kind in EVIDENCE)
     return tuple(
         missing if value is None else str(value) if kind == "frame" else time_text(value) for value, kind in values
@@ -50,7 +50,7 @@ def evidence_texts(event: Event, missing: str = "–") -> tuple[str, ...]:
 
 
 def _columns() -> list[tuple[str, int]]:
-    """Return the evidence that a terminal has room for: headings, and widths with a space before each."""
+    """Return the evidence that fits a terminal: headings, and widths including a space before each."""
     columns: list[tuple[str, int]] = []
     room = COLUMNS - _AROUND
     for _, heading, kind in EVIDENCE:

@@ -9,15 +9,15 @@ from tcpwin.limits import Algorithm, Connection
 from tcpwin.units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5
-"""Fewest messages for percentiles: of fewer, they only repeat the largest."""
+"""Minimum number of messages for percentiles: with fewer, they only repeat the maximum."""
 
 FRAMES_SHOWN = 10
 
 OWN_PACE = 0.1
-"""Least share of the lifetime without data to send for which messages are shown."""
+"""Minimum share of the lifetime without data to send for which messages are shown."""
 
 SAMPLES_FOR_MEAN = 5
-"""Fewest round trips for a smoothed one: of fewer, it is hardly more than the first."""
+"""Minimum number of round trips for a smoothed one: with fewer, it is hardly more than the first."""
 
 SEEN_FROM = {"receiver": "captured near the receiver", "between": "captured in between"}
 
@@ -140,7 +140,7 @@ def render_start(direction: Direction) -> list[str]:
         lines.append(f"congestion window: {', '.join(window)}")
     if direction.tinygrams:
         small = count_text(direction.tinygrams, "segment")
-        lines.append(f"tinygrams: {small} smaller than the MSS with more data right behind")
+        lines.append(f"tinygrams: {small} smaller than the MSS followed at once by more data")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""A verdict as every output shows it: cells of a table, and the answer with cost, fix and evidence.
+"""A verdict in every output: cells of a table, and the answer with cost, fix and evidence.
 
 In: a verdict, or its stored fields. Out: VerdictRow, VerdictView. It judges nothing.
 """
@@ -33,12 +33,12 @@ FULL_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class VerdictRow:
-    """A verdict in the cells of a table; a cell without a value is empty.
+    """A verdict as cells of a table; a cell without a value is empty.
 
     Attributes:
         limit: the first limit; `limits` also names the second.
         problem: the limit that lost the time; empty unless the connection has a problem.
-        is_elsewhere: `problem` is not the first limit.
+        is_elsewhere: whether `problem` is not the first limit.
         cost: of `problem`: about (``~``) or at most (``≤``).
     """
 
@@ -52,7 +52,7 @@ class VerdictRow:
 
 
 class VerdictLine(NamedTuple):
-    """A line below the answer; `is_evidence`: the frames belong behind its text, which may be empty."""
+    """A line below the answer; with `is_evidence`, the frames follow its text, which may be empty."""
 
     label: str
     text: str
@@ -65,16 +65,16 @@ class VerdictView:
 
     Attributes:
         text: a paragraph: answer, what else can be fixed, cost.
-        label: whose limit, share and confidence: ``the client's receive window (89 % of the time, likely)``.
+        label: owner, limit, share and confidence: ``the client's receive window (89 % of the time, likely)``.
         answer: limit, share and confidence, and what they mean.
         why: the evidence in numbers.
-        beside: another limit that cost and fix are about, with its cost; empty if there is none.
-        cost: lost time, of the duration; empty without a problem, as `fix`, or if `beside` says it.
+        beside: another limit that cost and fix refer to, with its cost; empty if there is none.
+        cost: lost time, and the duration; empty without a problem (as is `fix`), or if `beside` states it.
         evidence: a display filter and the finding's rule; empty if the verdict rests on the time budget alone.
         advice: the labelled parts from `beside` to `evidence` that are not empty, in reading order.
-        lines: all that follows the answer, evidence included, in reading order.
+        lines: everything that follows the answer, evidence included, in reading order.
         owner: who can change it: ``the client's application``; empty for nobody.
-        frames: that show it; `frames_of` says which of how many.
+        frames: frames that show it; `frames_of` says which of how many.
     """
 
     row: VerdictRow
@@ -127,7 +127,7 @@ def row_of(verdict: Verdict) -> VerdictRow:
 
 
 def view_verdict(verdict: Verdict) -> VerdictView:
-    """Put a verdict in words."""
+    """Describe a verdict in words."""
     answer, why, beside = map(name_text, (verdict.answer, verdict.reason, verdict.beside_text))
     fix, when = (name_text(text or "") if verdict.is_problem else "" for text in (verdict.fix, verdict.when_text))
     cost = name_text(verdict.cost_text)
@@ -166,7 +166,7 @@ def view_verdict(verdict: Verdict) -> VerdictView:
 
 
 def connection_line(analysis: Analysis, id: int, found: Findings) -> str:
-    """Return what limited a connection and what that cost, judged by these findings."""
+    """Return what limited a connection and its cost, judged by these findings."""
     return view_verdict(judge_connection(analysis.connections[id], found.of(id))).text
 
 

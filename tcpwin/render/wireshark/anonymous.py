@@ -1,7 +1,7 @@
-"""Copy packets without names, payload and real addresses, and prove that the verdicts stay.
+"""Copy packets without names, payload and real addresses, and prove that the verdicts are unchanged.
 
 In: an analysis, and a choice of its packets as for `slice_packets`. Out: a pcapng file of headers. Two addresses share
-as many leading bits afterwards as before; ports, times and sizes stay. Packets in tunnels keep only their time and
+as many leading bits as before; ports, times and sizes are unchanged. Packets in tunnels keep only their time and
 length.
 """
 
@@ -39,7 +39,7 @@ _IPV6_EXTENSIONS = (0, 60)
 
 
 class Anonymizer:
-    """Replaces the addresses in headers, by a key that is forgotten afterwards."""
+    """Replaces the addresses in headers, by a key that is not stored."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = secrets.token_bytes(_KEY_BYTES) if key is None else key
@@ -67,14 +67,14 @@ class Anonymizer:
         return (plain ^ flipped).to_bytes(len(address))
 
     def _hardware(self, data: bytearray, at: int) -> None:
-        """Map an Ethernet address, except those of groups; the bits for groups and local administration stay."""
+        """Map an Ethernet address unless it is a group's; the group and local-administration bits are unchanged."""
         before = bytes(data[at : at + 6])
         if any(before) and not before[0] & 1:
             made = blake2b(before, key=self._key, digest_size=6).digest()
             data[at : at + 6] = bytes((made[0] & 0xFC | before[0] & 3,)) + made[1:]
 
     def _link(self, link_type: int, data: bytearray) -> int | None:
-        """Map the link layer's addresses, and return where IP begins; None if it does not follow."""
+        """Map the link layer's addresses, and return the position of the IP header; None if there is none."""
         if link_type in _RAW:
             return 0
         if link_type in _NULL:
@@ -156,7 +156,7 @@ def _number(data: bytearray, at: int) -> int:
 
 
 def _update(data: bytearray, at: int, changes: list[tuple[bytes, bytes]]) -> None:
-    """Update a checksum for changed words (RFC 1624, equation 3): a right one stays right, a wrong one wrong."""
+    """Update a checksum for changed words (RFC 1624, equation 3), so that a wrong one stays wrong."""
     total = ~_number(data, at) & 0xFFFF
     for before, after in changes:
         for place in range(0, len(before), 2):
@@ -167,10 +167,10 @@ def _update(data: bytearray, at: int, changes: list[tuple[bytes, bytes]]) -> Non
 
 
 def anonymize_headers(source: IO[bytes], out: IO[bytes], anonymizer: Anonymizer, *, shift_times: bool = False) -> int:
-    """Copy a file of `write_headers` with other addresses; return the number of packets of which nothing is left.
+    """Copy a file of `write_headers` with other addresses; return the number of packets without any remaining bytes.
 
     Args:
-        shift_times: let the first packet be at `SHIFTED_TO_NS`.
+        shift_times: move the first packet to `SHIFTED_TO_NS`.
     """
     links: list[int] = []
     left_out, shift = 0, None if shift_times else 0
@@ -198,10 +198,10 @@ def anonymize_headers(source: IO[bytes], out: IO[bytes], anonymizer: Anonymizer,
 def anonymized(
     analysis: Analysis, *, shift_times: bool = False, **chosen: Any
 ) -> Iterator[tuple[Path, Slice, Analysis]]:
-    """Yield a file of anonymized packets, deleted after the block, what was written, and its analysis.
+    """Yield a file of anonymized packets (deleted after the block), its counts, and its analysis.
 
     Args:
-        chosen: as for `slice_packets`; all packets without.
+        chosen: as for `slice_packets`; by default all packets.
 
     Raises:
         OutputError: the verdicts of the copy differ, or some connections are in tunnels.
@@ -241,7 +241,7 @@ def slice_anonymized(
 
 @dataclass(frozen=True)
 class _Judged:
-    """What must stay of a connection."""
+    """Properties of a connection that must not change."""
 
     verdict: tuple[object, ...]
     findings: tuple[str, ...]

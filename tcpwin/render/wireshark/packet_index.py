@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"tcpwin-index 1\n\0"
 MOST_PACKETS = 100_000_000
-"""Most packets of an index, which then has 2.8 GB."""
+"""Maximum number of packets of an index, which then has 2.8 GB."""
 _HEADER = struct.Struct("<16s6I")
 _BLOCK = 1024
 _ABSENT = 0xFFFF_FFFF
@@ -75,9 +75,9 @@ class IndexedCapture:
     """The capture that an index belongs to.
 
     Attributes:
-        size_bytes: of the file, when it was indexed.
-        first_time_ns: of its first packet, nanoseconds since the epoch; None if it has no time.
-        connections: their number.
+        size_bytes: size of the file when it was indexed.
+        first_time_ns: time of its first packet, nanoseconds since the epoch; None if it has no time.
+        connections: number of connections.
     """
 
     path: Path
@@ -94,7 +94,7 @@ def write_index(
 
     Args:
         analysis: of all packets of that file.
-        progress: called now and then with the bytes read so far.
+        progress: called periodically with the number of bytes read.
 
     Raises:
         OutputError: it cannot be written, or the capture has too many packets.
@@ -133,7 +133,7 @@ def write_index(
 
 
 def read_indexed(index: Path) -> IndexedCapture:
-    """Read which capture an index belongs to, and check that the capture is still there, unchanged.
+    """Read which capture an index belongs to, and check that it still exists unchanged.
 
     Raises:
         SourceError: the file is not an index, is damaged, or the capture is gone or has changed.
@@ -165,7 +165,7 @@ def read_indexed(index: Path) -> IndexedCapture:
 
 
 def _place(sets: dict[str, int], joined: str, first: str) -> int:
-    """Return the number of a set of codes, from 1 on; beyond the maximum, that of its first code."""
+    """Return the number of a set of codes, starting from 1; beyond the maximum, that of its first code."""
     if joined not in sets and len(sets) >= _MOST_SETS - 1000:
         joined = first
     return sets.setdefault(joined, len(sets) + 1)
@@ -187,7 +187,7 @@ def _names(capture: Path, size_bytes: int, sets: Iterable[str]) -> bytes:
 
 
 def _connections(analysis: Analysis, texts: bytearray) -> NDArray[Any]:
-    """Return the table of connections; adds the words on each to `texts`, each once."""
+    """Return the table of connections, and add the words about each to `texts`, each text once."""
     table = np.zeros(-(-len(analysis) // _BLOCK) * _BLOCK, dtype=_CONNECTION)
     places: dict[bytes, tuple[int, int]] = {}
     for record, connection in zip(table, analysis, strict=False):
@@ -213,7 +213,7 @@ class _Packets:
     """The table of packets, written block by block as they are read.
 
     Attributes:
-        first_ns: the time of packet 1; None if it holds no TCP.
+        first_ns: the time of packet 1; None if it contains no TCP.
     """
 
     def __init__(self, file: IO[bytes], count: int, marks: dict[int, int]) -> None:

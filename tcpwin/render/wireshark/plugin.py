@@ -1,7 +1,7 @@
 """The plugin for Wireshark, and its lookup of a capture's index by the time of the first packet.
 
-Wireshark gives a plugin no file names. A file in the user's cache, named after that time, therefore holds the path of
-each index.
+Wireshark does not pass file names to plugins. A file in the user's cache, named after that time, therefore contains the
+path of each index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tcpwin.output import open_whole
 ENDING = ".tcpwin"
 """Suffix of an index, added to the whole name of its capture."""
 MOST_KNOWN = 1000
-"""Most indexes that the cache lists; the oldest are dropped."""
+"""Maximum number of indexes that the cache lists; the oldest are dropped."""
 _START = "from tcpwin.cli import main; main()"
 
 

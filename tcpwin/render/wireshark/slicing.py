@@ -23,7 +23,7 @@ from tcpwin.render.view.verdict import view_verdict
 from tcpwin.units import name_text, short_name
 
 AROUND = 20
-"""Segments before and after each frame that proves a finding."""
+"""Number of segments before and after each frame that proves a finding."""
 QUIET = (
     "duplicate_ack",
     "window_update",
@@ -32,12 +32,12 @@ QUIET = (
     "congestion_experienced",
     "congestion_echo",
 )
-"""Frequent events, which are named only together with others."""
+"""Frequent events, which are mentioned only together with others."""
 
 
 @dataclass(slots=True)
 class _Chosen:
-    """The chosen packets, as the engine accepts them."""
+    """The chosen packets, in the form that the engine accepts."""
 
     connections: set[int] | None = None
     parts: list[int] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Chosen:
 
 
 class _Comments:
-    """The comments, as the engine accepts them."""
+    """The comments, in the form that the engine accepts."""
 
     causes = tuple(CAUSE_WORDS[name] for name in _engine.CAUSES)
     events = tuple(map(event_words, _engine.EVENT_NAMES))
@@ -97,19 +97,19 @@ def slice_packets(
 
     Args:
         out: a path, or a file to write to.
-        connections: numbers of those whose packets are wanted; all packets without, TCP or not.
-        start_ns, end_ns: only packets of this span, both included, nanoseconds since the epoch. The handshakes of
-            `connections` come along, as the window scales stand there.
-        findings: only the frames that prove these, and what is around them.
-        around: so many segments of the connection before and after each of them.
-        headers_only: leave the payload out.
-        comments: say at each packet what was found there.
-        progress: called now and then with the bytes read so far.
+        connections: connections whose packets are wanted; by default all packets, TCP or not.
+        start_ns, end_ns: only packets of this span, both ends inclusive, nanoseconds since the epoch. The handshakes of
+            `connections` are included, because they contain the window scales.
+        findings: only the frames that prove these findings, and the packets around them.
+        around: number of segments of the connection before and after each of these frames.
+        headers_only: omit the payload.
+        comments: add comments on the events of each packet.
+        progress: called periodically with the number of bytes read.
 
     Raises:
-        IndexError: there is no such connection.
+        IndexError: unknown connection.
         ArgumentError: findings together with a span, or a span that ends before it begins.
-        OutputError: nothing was chosen by that, or it cannot be written.
+        OutputError: no packet was chosen, or the file cannot be written.
         SourceError: the source changed, or could be read only once.
     """
     chosen = _Chosen(
@@ -128,7 +128,8 @@ def slice_packets(
             analysis._engine, analysis._source.open(), chosen.connections, name=analysis.name
         )
         if chosen.frames is not None:
-            # Only the fragments of datagrams that end among the frames matter, but which these are is unknown here.
+            # Only the fragments of datagrams that end among the frames are needed, but it is not known here which these
+            # are.
             within = range(chosen.frames[0], chosen.frames[-1] + 1) if chosen.frames else range(0)
             chosen.frames = sorted({*chosen.frames, *(frame for frame in chosen.parts if frame in within)})
     about = f"Packets of {name_text(short_name(analysis.name))}, by tcpwin"
@@ -141,7 +142,7 @@ def annotate(
     *,
     progress: Callable[[int], object] | None = None,
 ) -> Slice:
-    """Write all packets of a capture, and what else its file says, to a pcapng file with comments.
+    """Write all packets of a capture, and its file's other contents, to a pcapng file with comments.
 
     Raises:
         OutputError: it cannot be written.
@@ -152,8 +153,8 @@ def annotate(
 
 
 def _choose_evidence(analysis: Analysis, chosen: _Chosen, findings: Sequence[Finding], around: int) -> None:
-    """Choose the frames that prove findings and their surroundings; findings without a connection choose by frame
-    number.
+    """Choose the frames that prove findings, with their surroundings; by frame number for findings without a
+    connection.
     """
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     frames: set[int] = set()
@@ -176,7 +177,7 @@ def _choose_evidence(analysis: Analysis, chosen: _Chosen, findings: Sequence[Fin
         _check_same(analysis, is_same)
         frames |= set(near)
     if not frames:
-        raise OutputError("these findings have no frames: they rest on the connection's totals")
+        raise OutputError("these findings have no frames: they are based on the connection's totals")
     chosen.frames = sorted(frames)
     chosen.connections = None if any(each.connection is None for each in findings) else set(wanted)
 

@@ -205,7 +205,7 @@ def _your_row(
     measured: Mapping[str, Any], settings: Sequence[tuple[int, int]], shade: Callable[[Mapping[str, Any]], Shade]
 ) -> HeatRow:
     """Return the connection's row: in the column of its settings, or across all columns if there is none."""
-    kernel = {True: "patched", False: "stock", None: "kernel not known"}[measured["is_patched"]]
+    kernel = {True: "patched", False: "stock", None: "unknown kernel"}[measured["is_patched"]]
     own = measured["rmem_max_bytes"], measured["adv_win_scale"]
     mine = shade(measured)
     if own in settings:
