@@ -39,7 +39,7 @@ NO_CAPTURE = (
 )
 INTERRUPTED = "the service stopped during an upload: send the missing files again"
 OVER = ("done", "failed", "cancelled")
-LOST = "the database failed during an upload: send again what is missing"
+LOST = "the database failed during an upload: send the missing files again"
 SORTS = {
     "created": Capture.created_ns,
     "name": Capture.name,

@@ -29,7 +29,7 @@ MAX_HEAD_BYTES = 64 << 10
 MAX_PIPELINED = 16
 """Maximum number of requests sent before earlier ones are answered."""
 LEAST_READ_BYTES = 4096
-"""Least that a client must read of a buffered response per stall timeout."""
+"""Minimum number of bytes of a buffered response that a client must read per stall timeout."""
 WRITE_BUFFER_BYTES = 4096
 """Buffer beyond the kernel's own: above it, the client must keep reading."""
 DETAILS = {

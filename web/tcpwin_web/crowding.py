@@ -1,4 +1,4 @@
-"""Open connections by address: when there are too many, those that do nothing are closed, of the address with most.
+"""Track open connections by address, and close idle ones of the most crowded address when there are too many.
 
 The same goes for responses that wait in memory for their readers. A new connection may be the owner's, which shows
 only with its first request. It is therefore accepted, and the oldest idle connection of the most crowded address is
@@ -88,7 +88,7 @@ class Crowd:
         crowded = sorted(self._open.values(), key=len, reverse=True)
         for rank in (0, 1, 2):
             for clients in crowded:
-                # The only request of an address is answered.
+                # Never drop the only request of an address.
                 if (rank == 0 or len(clients) > 1) and (found := _oldest(clients, rank)):
                     return found
         return None

@@ -16,7 +16,9 @@ _OPTIONS = (
     click.option(
         "--data", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Folder of all data."
     ),
-    click.option("--database-url", metavar="URL", help="As postgresql+psycopg://…; by default SQLite in the folder."),
+    click.option(
+        "--database-url", metavar="URL", help="Such as postgresql+psycopg://…; by default SQLite in the folder."
+    ),
 )
 
 

@@ -13,7 +13,7 @@ from tcpwin_web.storage.models import Capture, File, HostPair, Tag
 MOST_POINTS = 200
 """Maximum number of points in a history: the newest."""
 CHANGED_SHARE, CHANGED_RATE = 0.1, 0.1
-"""Least difference in lost time, or in rate, by which a capture is better or worse than another."""
+"""Minimum difference in lost time, or in rate, by which a capture is better or worse than another."""
 
 
 class AddressError(Exception):

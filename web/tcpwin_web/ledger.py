@@ -1,4 +1,4 @@
-"""Limits of what the process has, divided among callers: descriptors, connections, streams, uploads, twins, disk.
+"""Divide the process's resources among callers: descriptors, connections, streams, uploads, twins, disk.
 
 Each resource has a total below the process's own limit, a share for each caller, and a reserve for the owner.
 Slots that may be waited for are in `slots`; here a request gets its slot at once or is refused.
@@ -68,7 +68,7 @@ class Account:
             self._held += Counter()
 
     def _keys(self, caller: Caller) -> dict[str, int]:
-        """Return what the caller is counted by, with the most that each may hold."""
+        """Return the keys under which the caller is counted, with the limit of each."""
         if caller.is_owner:
             return {caller.name: self.total}
         keys = {caller.name: self._each}

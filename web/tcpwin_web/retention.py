@@ -43,7 +43,7 @@ async def due(database: Database, most_bytes: int) -> Sequence[Due]:
     gone = {each.id for each in found}
     left = sum(total for capture, total in rows if capture.id not in gone)
     for capture, total in rows:
-        # Without files nothing is won, and an upload may be in progress.
+        # Deleting a capture without files frees nothing, and an upload may be in progress.
         is_idle = capture.status not in ("open", "queued", "running")
         if most_bytes and left > most_bytes and total and is_idle and capture.id in may_go - gone:
             found.append(Due(capture.id, capture.name, total, "size"))

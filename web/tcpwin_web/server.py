@@ -32,7 +32,7 @@ def _help_of(name: str) -> str:
 @click.option("--host", metavar="ADDRESS", help="Address to listen on; any but a loopback one needs TCPWIN_TOKEN.")
 @click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="TCP port; 0 takes any free one.")
 @click.option("--data", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Folder of all data.")
-@click.option("--database-url", metavar="URL", help="As postgresql+psycopg://…; by default SQLite in the folder.")
+@click.option("--database-url", metavar="URL", help="Such as postgresql+psycopg://…; by default SQLite in the folder.")
 @click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Number of analyses at the same time.")
 @click.option("--keep-payloads", is_flag=True, default=None, help="Keep packets whole, not only their headers.")
 @click.option("--retention-days", metavar="DAYS", type=float, help="Delete uploads after this many days; 0 keeps them.")

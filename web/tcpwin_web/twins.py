@@ -98,7 +98,7 @@ class Twins:
             memory_bytes=settings.job_memory_bytes + KERNEL_BYTES,
             seconds=settings.job_seconds + GRACE_SECONDS,
             niceness=NICENESS,
-            # A twin's hosts are kernels of their own, joined by sockets of this one.
+            # A twin's hosts are separate kernels, connected by sockets of this one.
             is_offline=False,
         )
         self._wanted: dict[Key, _Wanted] = {}

@@ -16,7 +16,7 @@ INDEX = "packets.index"
 ENGINE = "engine.json"
 """Facts and counts of the whole capture, which cannot be derived from the packets of a few connections."""
 SHARED = "shared"
-"""Folder of the same without host data, for links that hide addresses; made when one is first opened."""
+"""Folder of the same results without host data, for links that hide addresses; made when one is first opened."""
 
 VIEW = "view.json"
 """Texts of a capture's or a connection's page."""

@@ -42,7 +42,7 @@ class Identity:
 
     Attributes:
         actor: token, session or local.
-        login: id of the session, from which it cannot be taken over.
+        login: id of the session, which is not enough to take it over.
         scope: what they may do.
         token: id of the API token that they showed or logged in with.
     """
@@ -256,7 +256,7 @@ class Access:
         try:
             await self._audit.note(request, "token.refused")
         except SQLAlchemyError:
-            # It is refused all the same.
+            # The request is refused in any case.
             log.exception("a wrong token could not be logged")
 
     def _foreign(self, request: Request, actor: str | None) -> Response | None:

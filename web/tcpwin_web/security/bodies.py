@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 1 << 20
 LEAST_BYTES = 4096
-"""Least that an upload must bring per stall timeout: a modem is a hundred times faster."""
+"""Minimum number of bytes of an upload that must arrive per stall timeout: a modem is a hundred times faster."""
 
 
 class BodyLimits:

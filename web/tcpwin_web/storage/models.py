@@ -18,7 +18,7 @@ def new_id() -> str:
 
 
 def now_ns() -> int:
-    """Return the current time as rows hold it."""
+    """Return the current time in the unit of the tables."""
     return time.time_ns()
 
 

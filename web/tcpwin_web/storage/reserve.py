@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
 LEAST_SHARE = 16
-"""A small disk gives up at most one part in this many."""
+"""On a small disk, the reserve is at most one part in this many."""
 ATTEMPTS = 3
 NO_ROOM_BYTES = 128 << 10
 

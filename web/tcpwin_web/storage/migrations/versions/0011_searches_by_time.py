@@ -18,7 +18,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove them again."""
+    """Remove the times from the indexes."""
     for column, name in COLUMNS.items():
         op.drop_index(name, "host_pairs")
         op.create_index(f"ix_host_pairs_{column}", "host_pairs", [column])
