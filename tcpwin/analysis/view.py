@@ -47,8 +47,7 @@ class View:
         """Return a quantity over the span; `Series` lists the names.
 
         If a value holds until the next one, the first bucket contains the value in force when the span began. A series
-        is
-        empty if its values are unknown: ``flight`` and ``pipe`` without ACKs of the data, ``acknowledged`` without a
+        is empty if its values are unknown: ``flight`` and ``pipe`` without ACKs of the data, ``acknowledged`` without a
         segment of the other side.
 
         Raises:
@@ -134,10 +133,9 @@ class View:
 
         The columns of `MeasuredConnection.segments`, and positions on the axis of the series ``sequence``: bytes from
         the connection's start, with the SYN as one; masked if unknown. ``sequence`` is the segment's first byte. The
-        others are
-        on the axis of the opposite direction, which the segment acknowledges: ``acknowledged``, ``right_edge`` (that
-        plus the window, if its scale is certain), and the ends of up to four SACK blocks including a DSACK,
-        ``sack_left_1`` and ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``.
+        others are on the axis of the opposite direction, which the segment acknowledges: ``acknowledged``,
+        ``right_edge`` (that plus the window, if its scale is certain), and the ends of up to four SACK blocks including
+        a DSACK, ``sack_left_1`` and ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``.
         """
         columns = self._details.rows(self.connection.id)
         if columns is None or len(columns["frame"][0]) > self._most_rows:

@@ -63,7 +63,7 @@ def draw(
             analysis, is accepted for the other.
         direction: of the data: ``a_to_b`` or ``b_to_a``; by default the one with more data.
         start_ns, end_ns: only this time span, in finer detail; nanoseconds since the epoch.
-        points: most points of a curve.
+        points: maximum number of points of a curve.
         theme: ``light`` or ``dark``.
         field: for a figure with a choice: a field of sockets, such as ``rcvbuf_bytes``, or a reference run, such as
             ``lab-bulk-300ms/512m2-stock``.

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from tcpwin.pairing import PairedConnection, Pairing
 
 MOST_DRAWN = 1_200
-"""Most packets of a figure outside the opening view: more lines would merge into an area."""
+"""Maximum number of packets of a figure outside the opening view: more lines would merge into an area."""
 MOST_FOCUSED = 240
-"""Most packets in the opening view, where each line can be hovered separately."""
+"""Maximum number of packets in the opening view, where each line can be hovered separately."""
 _BEFORE = 0.3
 """Number of these before the first lost packet."""
 _LOST_AT = 0.55
 """Share of the path after which a lost packet's line ends."""
 _HEIGHT = 720
 _POINTS = 800
-"""Most points of flight and windows."""
+"""Maximum number of points of flight and windows."""
 _MARKS = {
     "data": ("data", COLOURS["sent"], "solid"),
     "acks": ("ACKs", COLOURS["acknowledged"], "solid"),

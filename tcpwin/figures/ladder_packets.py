@@ -1,7 +1,8 @@
-"""The packets of a ladder: of any connection as many as a browser can handle, with the times of all losses.
+"""The packets of a ladder: as many as a browser can handle, with the times of all losses.
 
-In: a Pairing, read once more, in chunks. Out: Rungs. Packets with an event are preferred; of the others every second
-one is dropped whenever there are too many. Delays are kept as the minimum and maximum of columns of time.
+In: a Pairing, whose captures are read once more, in chunks. Out: Rungs. Packets with an event are preferred; every
+second one of the others is dropped whenever there are too many. Delays are kept as the minimum and maximum of time
+columns.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 ORDINARY = ("data", "acks")
 COLUMNS = 400
-"""Most columns of the delays."""
+"""Maximum number of columns of the delays."""
 _ODD = ("late", "duplicated", "unknown", "lost")
 _SAMPLED = 50_000
-"""Most packets of each kind that are held while the captures are read."""
+"""Maximum number of packets of each kind that are held while the captures are read."""
 _LOSSES = 1_000
-"""Most losses that a page may step through."""
+"""Maximum number of losses that a page may step through."""
 _NONE = 1 << 62
 
 

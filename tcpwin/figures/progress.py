@@ -1,7 +1,7 @@
-"""Transfers in comparison: the bytes acknowledged of each over time, on the same axes.
+"""Compare transfers: the bytes acknowledged of each over time, on the same axes.
 
-In: for each transfer its name, times since it began, and bytes by then. Out: `data` and `layout` for plotly,
-which `still` can also render.
+In: for each transfer its name, times since its start, and the bytes acknowledged by then. Out: `data` and `layout` for
+plotly, which `still` can also render.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def perform_on(scheduler: str, tasks: Sequence[Task], folder: str, also: Sequenc
             try:
                 performed: Performed = future.result()
             except KilledWorker:
-                # Several workers died of it in succession.
+                # The group killed several workers in succession.
                 if len(group) > 1:
                     left = chain(((task,) for task in group), left)
                     continue

@@ -1,8 +1,8 @@
 """A data set: a folder of Parquet files, and a manifest of the valid ones.
 
-In: outcomes of tasks. Out: files in place, all files of a capture together. A manifest line is written when all files
-of a capture are in place; files without one are invalid, and the next run removes them. A file may have rows of several
-captures; before some are removed, a line records that, and the next run completes interrupted removals.
+In: outcomes of tasks. Out: files in place, all files of a capture together. A manifest line is written once all files
+of a capture are in place; files without a line are invalid, and the next run removes them. A file may have rows of
+several captures; before some are removed, a line records that, and the next run completes interrupted removals.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Dataset:
         """Open a data set to read it.
 
         Raises:
-            SourceError: the folder holds no data set, or one of another version.
+            SourceError: the folder is not a data set, or has another version.
         """
         _check_description(Path(folder))
         return cls(Path(folder))
@@ -95,7 +95,7 @@ class Writing(Dataset):
                 (staged / staged_name(number)).replace(final)
             self._note(asdict(entry) for entry in entries)
         except FileNotFoundError:
-            # If a worker's files are not visible here, its folder has the same path but is another one.
+            # The worker's folder has the same path but is another one, because its files are not visible here.
             raise OutputError(
                 f"{self.folder}: a worker's files are missing: does every worker see the same folder?"
             ) from None

@@ -1,4 +1,4 @@
-"""One of many captures: its task and its outcome, which are sent between processes and machines."""
+"""A capture as one of many: its task and its outcome, which are sent between processes and machines."""
 
 from __future__ import annotations
 

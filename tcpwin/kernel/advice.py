@@ -1,7 +1,7 @@
 """Audit of a host's settings for a path: what keeps a connection below the wanted rate, and the line that fixes it.
 
-In: a sysctl dump, round trip, rate, kernel. Out: Advice, limits first. Settings missing from the dump are not judged,
-and nothing is changed.
+In: a sysctl dump, round trip, rate, kernel. Out: Advice, limits first. Settings missing from the dump are not judged.
+Nothing is changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Advice:
 
     Attributes:
         setting: its name.
-        kind: "limits" holds the rate below the one wanted, "risk" does so in some conditions, "info" is worth knowing.
+        kind: "limits" keeps the rate below the wanted one, "risk" does so in some conditions, "info" is worth knowing.
         value: its present value.
         should_be: recommended value; None if there is nothing to change.
         why: a sentence or two, with the numbers.
@@ -88,18 +88,18 @@ def audit(
     """Find settings of a host that keep a connection below a rate, as receiver or sender.
 
     Args:
-        settings: of the host.
+        settings: the host's settings.
         rtt_ns: round trip in nanoseconds.
-        rate_bps: rate wanted, in bits per second.
+        rate_bps: wanted rate in bits per second.
         kernel: version; by default ``kernel.osrelease`` of the dump, else unknown.
         scaling_ratio: window in 256ths of the buffer, from 6.6 on.
-        page_size_bytes: of the host; tcp_mem counts pages.
+        page_size_bytes: the host's page size; tcp_mem counts pages.
 
     Raises:
         ArgumentError: a number is invalid or out of range.
     """
     if page_size_bytes < 1:
-        raise ArgumentError(f"no memory page has {page_size_bytes} bytes")
+        raise ArgumentError(f"a memory page cannot have {page_size_bytes} bytes")
     kernel = kernel or kernel_of(settings)
     rtt, rate = exact(rtt_ns, "round trip"), exact(rate_bps, "rate")
     window = bdp_bytes(rtt, rate)
@@ -134,7 +134,7 @@ def _scaling(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "0",
             f"Without window scaling (RFC 7323) a window is 65,535 bytes at most, either way: "
             f"{target.reaches(MAX_FIELD)}.",
-            "The shift is agreed in the SYNs: connections that are open keep theirs.",
+            "The shift is agreed in the SYNs: open connections keep theirs.",
         )
 
 
@@ -169,7 +169,7 @@ def _send_buffer(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
         f"As sender: {sizes[2]:,} bytes hold {held:,} in flight by the kernel's own factor of {target.send_factor}"
         f"{' with BBR' if _is_bbr(settings) else ''}: "
         f"{target.reaches(held)}. Large segments need less memory, small writes more.",
-        "Unsent data may fill the rest of the buffer: memory, and delay for what is written last. "
+        "Unsent data may fill the rest of the buffer, which takes memory and delays the data written last. "
         f"net.ipv4.tcp_notsent_lowat = {_UNSENT_BYTES} bounds it.",
     )
 
@@ -207,7 +207,7 @@ def _host_memory(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
         _values(bounds),
         _values(wanted),
         f"The host is under memory pressure above {bounds[1]:,} pages of {target.page_size_bytes:,} bytes, and buffers "
-        f"stop growing: one connection at its largest takes {needed:,}. For more connections give as many times more.",
+        f"stop growing: one connection at its largest takes {needed:,}. Multiply by the number of such connections.",
         "Memory that TCP may take from everything else on the host.",
         setting_line(name, *wanted),
     )
@@ -243,7 +243,7 @@ def _shrinking(settings: SettingsSample, _: _Target) -> Iterator[Advice]:
             "risk",
             "1",
             "0",
-            "Windows are taken back when memory runs short, although RFC 9293 §3.8.6 discourages it: in our lab a slow "
+            "Windows shrink when memory runs short, although RFC 9293 §3.8.6 discourages it: in the lab a slow "
             "reader's transfer ran at half the rate, and Multipath TCP stalls (mptcp_net-next issue 439).",
             "A receiver may hold more memory than its buffer allows for a while.",
             setting_line(name, 0),
@@ -277,7 +277,7 @@ def _options(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             name,
             "risk",
             "0",
-            f"Without SACK one loss a round trip is mended, of {target.window:,} bytes in flight (RFC 6675).",
+            f"Without SACK only one loss per round trip is repaired, of {target.window:,} bytes in flight (RFC 6675).",
             "",
         )
     name = "net.ipv4.tcp_timestamps"
@@ -288,7 +288,7 @@ def _options(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "risk",
             "0",
             f"Sequence numbers wrap every {float(wrap_s):.3g} s at this rate, and only timestamps distinguish an old "
-            "segment from a new one (RFC 7323 §5). Round trips are measured less often too.",
+            "segment from a new one (RFC 7323 §5). Round trips are also measured less often.",
             "12 bytes of each segment.",
         )
 
@@ -301,10 +301,9 @@ def _idle(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "risk",
             "1",
             "0",
-            "After a pause longer than the retransmission timeout the congestion window is halved, the more often the "
-            "longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to steady "
-            "transfers.",
-            "After a pause the whole old window goes out in one burst. The setting belongs to the network namespace: a "
+            "After a pause longer than the retransmission timeout the congestion window is halved, more often after "
+            "longer pauses, down to 10 segments, and then grows again. This matters for bursts, not steady transfers.",
+            "After a pause the whole old window leaves in one burst. The setting belongs to the network namespace: a "
             "container has its own.",
             setting_line(name, 0),
         )
@@ -322,8 +321,8 @@ def _socket(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
                 "info",
                 str(most),
                 None,
-                f"An application that sets {option} gets {2 * most:,} bytes at most (twice what it asks for) and no "
-                f"autotuning; {needed:,} are needed. Better not set it: without it this limit does not apply.",
+                f"An application that sets {option} gets at most {2 * most:,} bytes (twice the requested size) and no "
+                f"autotuning; {needed:,} are needed. Applications should not set it: then this limit does not apply.",
                 "",
                 None,
             )
@@ -338,15 +337,15 @@ def _unsent(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "info",
             str(value),
             str(_UNSENT_BYTES),
-            "Unsent data may fill the whole send buffer, which costs memory and delays what is written last. "
-            "Cloudflare's transfers over 466 ms lost no rate by the limit.",
+            "Unsent data may fill the whole send buffer, which costs memory and delays the data written last. "
+            "Cloudflare's transfers over 466 ms lost no rate to this limit.",
             "The application is woken more often.",
             setting_line(name, _UNSENT_BYTES),
         )
 
 
 def _three(settings: SettingsSample, name: str) -> tuple[int, int, int] | None:
-    """A setting of three numbers that the kernel would accept: none below 1."""
+    """Return a setting with three numbers, or None if the kernel would reject them (below 1)."""
     numbers = settings.numbers(name)
     if numbers is None or len(numbers) != 3 or min(numbers) < 1:
         return None

@@ -1,6 +1,6 @@
-"""Window, round trip and rate: each from the other two, exactly.
+"""Compute window, round trip or rate exactly from the other two.
 
-In: integers, floats or Fractions. Out: whole bytes, or Fractions where a whole number would lose something.
+In: integers, floats or Fractions. Out: whole bytes, or Fractions where rounding would lose precision.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from tcpwin.errors import ArgumentError
 Number = int | float | Fraction
 
 FULL_PACKET_BYTES = 1500
-"""A full packet on Ethernet, its IP and TCP headers with it."""
+"""A full Ethernet packet, including its IP and TCP headers."""
 _LARGEST = 10**30
-"""No round trip in nanoseconds and no rate comes near it; it keeps every result within a float."""
+"""Larger than any round trip in nanoseconds and any rate; keeps every result within a float."""
 _NS_PER_BYTE_SECOND = 8 * 10**9
-"""Bits × nanoseconds that make one byte × second."""
+"""Bits × nanoseconds in one byte × second."""
 
 
 def exact(value: Number, name: str) -> Fraction:
-    """The value as a Fraction.
+    """Return the value as a Fraction.
 
     Raises:
-        ArgumentError: it is zero, negative, infinite, beyond all sense (10^±30) or not a number.
+        ArgumentError: it is zero, negative, infinite, out of range (10^±30) or not a number.
     """
     try:
         fraction = Fraction(value)
@@ -37,9 +37,9 @@ def exact(value: Number, name: str) -> Fraction:
 
 
 def bdp_bytes(rtt_ns: Number, rate_bps: Number) -> int:
-    """The bandwidth-delay product: bytes that are in flight when the path is full, rounded up to a whole byte.
+    """Return the bandwidth-delay product: the bytes in flight when the path is full, rounded up.
 
-    A window of that size fills the path; one byte less does not. Rate × round trip ÷ 8 (RFC 7323 §1.1).
+    A window of that size fills the path; one byte less does not. It is rate × round trip ÷ 8 (RFC 7323 §1.1).
 
     Args:
         rtt_ns: round trip in nanoseconds.
@@ -49,7 +49,7 @@ def bdp_bytes(rtt_ns: Number, rate_bps: Number) -> int:
 
 
 def window_rate_bps(window_bytes: Number, rtt_ns: Number) -> Fraction:
-    """The most that a window carries over a round trip, in bits per second: one window a round trip.
+    """Return the maximum rate of a window in bits per second: one window per round trip.
 
     With a congestion window of `cwnd` segments the window is cwnd × MSS: this is the `send` rate of `ss`
     (iproute2, misc/ss.c, tcp_show_info).
@@ -58,17 +58,17 @@ def window_rate_bps(window_bytes: Number, rtt_ns: Number) -> Fraction:
 
 
 def window_rtt_ns(window_bytes: Number, rate_bps: Number) -> Fraction:
-    """The longest round trip, in nanoseconds, over which a window carries a rate."""
+    """Return the longest round trip, in nanoseconds, over which a window carries a rate."""
     return exact(window_bytes, "window") * _NS_PER_BYTE_SECOND / exact(rate_bps, "rate")
 
 
 def segments(window_bytes: int, segment_bytes: int = FULL_PACKET_BYTES) -> int:
-    """How many whole segments a window holds; what is left over does not make one.
+    """Return how many whole segments a window holds.
 
     Args:
         window_bytes: the window.
-        segment_bytes: what one segment counts. The default is a full packet with its headers, as textbooks count; give
-            the MSS (1448 with timestamps on Ethernet) to count payload, as Linux does.
+        segment_bytes: size of one segment. The default is a full packet with its headers, as in textbooks; pass the MSS
+            (1448 with timestamps on Ethernet) to count payload, as Linux does.
 
     Raises:
         ArgumentError: the segment has no size, or the window is negative.

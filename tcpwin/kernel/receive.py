@@ -1,7 +1,7 @@
 """The memory of one socket, and of all TCP sockets of a host, related to their windows.
 
-In: a sample of `ss -tm` or /proc/net/sockstat, and the host's settings. Out: related numbers; None if the sample lacks
-them.
+In: a sample of `ss -tm` or /proc/net/sockstat, and the host's settings. Out: numbers derived from them; None if the
+sample lacks them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pressure = Literal["low", "normal", "pressure", "exhausted"]
 
 @dataclass(frozen=True, slots=True)
 class AllowedWindow:
-    """The window that a buffer allows by one model.
+    """The window that a buffer allows according to one model.
 
     Attributes:
         model: the model with its setting.
@@ -44,11 +44,11 @@ class ReceiveMemory:
         recv_q_bytes: in-order payload that the application has not read.
         fill: `r` ÷ `rb`; above 1 the kernel first collapses, then drops (`tcp_prune_queue`, net/ipv4/tcp_input.c).
         is_over: whether `r` exceeds `rb`. One packet too many is normal, because the check precedes the charge.
-        measured_overhead: `r` ÷ Recv-Q, memory for one byte of payload; None where Recv-Q is 0. Too high while packets
-            wait out of order: they are in `r` and not in Recv-Q.
+        measured_overhead: `r` ÷ Recv-Q, memory for one byte of payload; None if Recv-Q is 0. It is too high while
+            packets wait out of order, because they count in `r` but not in Recv-Q.
         measured_window_bytes: the payload that `rb` holds at the measured overhead.
         allowed: the window that `rb` allows, by each model that the kernel may use.
-        rcv_ssthresh_bytes: the window that the kernel is ready to offer by now; it grows towards the allowed one.
+        rcv_ssthresh_bytes: the window that the kernel currently allows; it grows towards the maximum.
         rcv_wnd_bytes: the window offered.
     """
 
@@ -71,13 +71,13 @@ def receive_memory(
     """Read the receive memory of a socket.
 
     Args:
-        sample: with skmem (`ss -m`); without it only what it says is there.
-        settings: of the same host: tcp_adv_win_scale, and the kernel where `kernel` does not say it.
+        sample: a sample with skmem (`ss -m`); otherwise only its other values are returned.
+        settings: settings of the same host: tcp_adv_win_scale, and the kernel if `kernel` is not given.
         kernel: version of the host's kernel.
     """
     kernel = kernel or kernel_of(settings)
     used, buffer = sample.rmem_alloc_bytes, sample.rcvbuf_bytes
-    # On a listening socket `ss` prints connections in this column; a reader leaves recv_q_bytes empty there.
+    # On a listening socket `ss` prints connections in this column; readers leave recv_q_bytes empty there.
     waiting = sample.recv_q_bytes
     return ReceiveMemory(
         kernel=kernel,
@@ -95,7 +95,7 @@ def receive_memory(
 
 
 def kernel_of(settings: SettingsSample | None) -> Kernel | None:
-    """The version in ``kernel.osrelease`` of a dump of settings; None where it is absent or no version."""
+    """Return the version in ``kernel.osrelease`` of a dump of settings; None if it is missing or invalid."""
     try:
         return None if settings is None else parse_kernel(settings.values.get("kernel.osrelease", ""))
     except ValueError:
@@ -103,7 +103,7 @@ def kernel_of(settings: SettingsSample | None) -> Kernel | None:
 
 
 def adv_win_scale_of(settings: SettingsSample | None) -> int | None:
-    """`net.ipv4.tcp_adv_win_scale` of a dump of settings; None where it is absent or outside its range."""
+    """Return `net.ipv4.tcp_adv_win_scale` of a dump of settings; None if it is missing or out of range."""
     scale = None if settings is None else settings.number("net.ipv4.tcp_adv_win_scale")
     return scale if scale in ADV_WIN_SCALE_RANGE else None
 
@@ -113,12 +113,12 @@ class HostMemory:
     """Memory of all TCP sockets of a host against `net.ipv4.tcp_mem`.
 
     Attributes:
-        tcp_memory_bytes: in use.
-        low_bytes, pressure_bytes, high_bytes: the three bounds; None where the settings do not say them.
+        tcp_memory_bytes: memory in use.
+        low_bytes, pressure_bytes, high_bytes: the three bounds; None if the settings lack them.
         share: in use ÷ the highest bound.
         state: "low": below the first bound, no socket is held back; "normal": below the second; "pressure": above it,
             buffers stop growing and windows shrink; "exhausted": above the third, memory is refused and packets drop
-            (`__sk_mem_raise_allocated`, net/core/sock.c). Pressure that began lasts until "low".
+            (`__sk_mem_raise_allocated`, net/core/sock.c). Pressure lasts until memory falls below the first bound.
     """
 
     tcp_memory_bytes: int | None

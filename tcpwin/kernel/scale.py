@@ -1,4 +1,4 @@
-"""Window scale shifts: what a Linux host offers, what Windows' levels offer, what a window needs."""
+"""Window scale shifts: those that Linux and Windows offer, and those that a window needs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MAX_SHIFT = 14
 MAX_FIELD = 65535
 """The window field has 16 bits."""
 MAX_WINDOW_BYTES = MAX_FIELD << MAX_SHIFT
-"""No receive window is larger: 1,073,725,440 bytes."""
+"""The largest possible receive window: 1,073,725,440 bytes."""
 DEFAULT_RMEM_MAX_BYTES = 212992
-"""`net.core.rmem_max` where nobody set it, on x86-64; some hosts ship more."""
+"""Default of `net.core.rmem_max` on x86-64; some distributions ship more."""
 
 WINDOWS_SHIFTS: dict[str, int | None] = {
     "disabled": None,
@@ -25,7 +25,7 @@ network adapters", table of autotuning levels: 0x2, 0x4, 0x8, 0xE)."""
 
 
 def smallest_shift(window_bytes: int) -> int | None:
-    """The smallest shift with which the window field can say a window; None where no shift can (RFC 7323 §2.3)."""
+    """Return the smallest shift with which the field can express a window; None if no shift can (RFC 7323 §2.3)."""
     return next((shift for shift in range(MAX_SHIFT + 1) if MAX_FIELD << shift >= window_bytes), None)
 
 
@@ -36,9 +36,9 @@ def linux_shift(
     space_bytes: int = 0,
     clamp_bytes: int = MAX_WINDOW_BYTES,
 ) -> int:
-    """The shift that a Linux host offers in its SYN (`tcp_select_initial_window`, net/ipv4/tcp_output.c).
+    """Return the shift that a Linux host offers in its SYN (`tcp_select_initial_window`, net/ipv4/tcp_output.c).
 
-    It depends on memory, not on the window: with a window of half the buffer one bit is to spare.
+    It depends on memory, not on the window: a window of half the buffer leaves one bit unused.
 
     Args:
         tcp_rmem_max_bytes: the third value of `net.ipv4.tcp_rmem`.
@@ -51,12 +51,12 @@ def linux_shift(
 
 
 def windows_shift(level: str) -> int | None:
-    """The shift that Windows offers at an auto-tuning level, as `netsh` names it; None for no window scaling.
+    """Return the shift that Windows offers at an auto-tuning level, as `netsh` names it; None for no window scaling.
 
     Raises:
-        ArgumentError: there is no such level.
+        ArgumentError: unknown level.
     """
     key = level.strip().lower()
     if key not in WINDOWS_SHIFTS:
-        raise ArgumentError(f"no auto-tuning level {level[:60]}: {', '.join(WINDOWS_SHIFTS)}")
+        raise ArgumentError(f"unknown auto-tuning level {level[:60]}: choose one of {', '.join(WINDOWS_SHIFTS)}")
     return WINDOWS_SHIFTS[key]

@@ -1,6 +1,6 @@
-"""What a path needs of a Linux host: buffers, shift, the lines to set, and how far its defaults reach.
+"""Plan a Linux host for a path: buffers, shift, the lines to set, and what the defaults reach.
 
-In: round trip and rate, what is known of the kernel. Out: Plan. It says what one connection needs at its largest.
+In: round trip, rate, and known facts about the kernel. Out: Plan, for the maximum needs of one connection.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from tcpwin.kernel.memory import HALF_RATIO, AdvWinScale, MemoryModel, ScalingRa
 from tcpwin.kernel.scale import MAX_WINDOW_BYTES, linux_shift, smallest_shift
 
 ETHERNET_MSS_BYTES = 1448
-"""Payload of a full packet of 1500 bytes with IPv4 and TCP timestamps."""
+"""Payload of a full packet of 1,500 bytes with IPv4 and TCP timestamps."""
 SEND_BUFFER_FACTOR = 2
-"""Send buffer for one byte in flight: the factor that the kernel itself grows sk_sndbuf by (`tcp_sndbuf_expand`,
-net/ipv4/tcp_input.c: recovery needs 1.7, rounded up). BBR takes 3."""
+"""Send buffer per byte in flight: the factor by which the kernel itself grows sk_sndbuf (`tcp_sndbuf_expand`,
+net/ipv4/tcp_input.c: recovery needs 1.7, rounded up). BBR uses 3."""
 MAX_SETTING_BYTES = (1 << 31) - 1
 """tcp_rmem and tcp_wmem are signed 32-bit numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a buffer reaches over the round trip.
+    """What a buffer achieves over the round trip.
 
     Attributes:
         buffer_bytes: the largest buffer, the third value of tcp_rmem or tcp_wmem.
         window_bytes: bytes in flight that it allows.
-        rate_bps: bits per second that these carry; it may be above the rate wanted.
-        share: of the rate wanted, at most 1.
+        rate_bps: rate of these bytes in bits per second; may exceed the wanted rate.
+        share: share of the wanted rate, at most 1.
     """
 
     buffer_bytes: int
@@ -41,24 +41,24 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a path needs.
+    """The needs of a path.
 
     Attributes:
         rtt_ns, rate_bps: the path: nanoseconds, bits per second.
-        kernel: version reckoned with; None where it is not known.
-        model: how the receive buffer is turned into a window.
+        kernel: the assumed version; None if unknown.
+        model: model that converts the receive buffer to a window.
         window_bytes: bytes in flight that fill the path; receive and congestion window must both reach it.
-        mss_bytes, segments: the window in whole segments of that payload.
-        packets: the window in whole packets of 1500 bytes, headers counted with them.
-        smallest_shift: window scale shift that can say the window; None where none can.
-        offered_shift: what a Linux receiver offers with `receive_buffer_bytes`.
+        mss_bytes, segments: payload of a segment, and the window in whole segments.
+        packets: the window in whole packets of 1,500 bytes, including headers.
+        smallest_shift: smallest window scale shift that can express the window; None if none can.
+        offered_shift: shift that a Linux receiver offers with `receive_buffer_bytes`.
         receive_buffer_bytes: third value of tcp_rmem that allows the window by the model.
-        send_buffer_bytes: third value of tcp_wmem: `SEND_BUFFER_FACTOR` × window. A rule, no bound: large segments need
-            less, small writes more.
-        defaults: what the kernel sets by itself.
-        default_receive, default_send: what those reach.
-        lines: sysctl lines for what the defaults do not reach.
-        notes: what to know before setting them, a sentence each.
+        send_buffer_bytes: third value of tcp_wmem: `SEND_BUFFER_FACTOR` × window. This is a rule of thumb: large
+            segments need less, small writes more.
+        defaults: the kernel's defaults.
+        default_receive, default_send: what the defaults achieve.
+        lines: sysctl lines for needs beyond the defaults.
+        notes: sentences to read before setting them.
     """
 
     rtt_ns: Fraction
@@ -89,16 +89,16 @@ def plan(
     scaling_ratio: int = HALF_RATIO,
     mss_bytes: int = ETHERNET_MSS_BYTES,
 ) -> Plan:
-    """Say what a path needs of both hosts.
+    """Plan what a path needs of both hosts.
 
     Args:
         rtt_ns: round trip in nanoseconds.
-        rate_bps: rate wanted, in bits per second.
-        kernel: version of the host's kernel. Where it is None half of the buffer is window, as in either model by
-            default, and the defaults are those of 4.20 to 6.5.
+        rate_bps: wanted rate in bits per second.
+        kernel: version of the host's kernel. If None, the window is half of the buffer, as by default in either model,
+            and the defaults are those of 4.20 to 6.5.
         adv_win_scale: the host's `net.ipv4.tcp_adv_win_scale`, by default the version's. No effect from 6.6 on.
-        scaling_ratio: from 6.6 on, window in 256ths of the buffer. The kernel measures it per connection and begins
-            with 128; 256 × Recv-Q ÷ `r` of `ss -tm` is what a connection has.
+        scaling_ratio: from 6.6 on, window in 256ths of the buffer. The kernel measures it per connection, starting with
+            128; a connection's ratio is 256 × Recv-Q ÷ `r` of `ss -tm`.
         mss_bytes: payload of a segment.
 
     Raises:
@@ -133,7 +133,7 @@ def plan(
 
 
 def planning_model(kernel: Kernel | None, *, adv_win_scale: int | None, scaling_ratio: int = HALF_RATIO) -> MemoryModel:
-    """The one model that a plan reckons with."""
+    """Return the model that a plan uses."""
     if kernel is not None and kernel >= SCALING_RATIO_SINCE:
         return ScalingRatio(scaling_ratio)
     scale = kernel_defaults(kernel).adv_win_scale if adv_win_scale is None else adv_win_scale
@@ -147,7 +147,7 @@ def reach(buffer_bytes: int, window_bytes: int, rtt_ns: Fraction, rate_bps: Frac
 
 
 def setting_line(name: str, *values: int) -> str:
-    """A line of sysctl.conf: ``net.ipv4.tcp_rmem = 4096 131072 525000000``."""
+    """Return a line of sysctl.conf: ``net.ipv4.tcp_rmem = 4096 131072 525000000``."""
     return f"{name} = {' '.join(str(value) for value in values)}"
 
 
@@ -170,15 +170,15 @@ def _notes(
     notes = []
     if window > MAX_WINDOW_BYTES:
         notes.append(
-            f"No shift can say this window: {MAX_WINDOW_BYTES:,} bytes are the most (RFC 7323 §2.3). Use several "
+            f"No shift can express this window: the maximum is {MAX_WINDOW_BYTES:,} bytes (RFC 7323 §2.3). Use several "
             "connections."
         )
     if max(receive, send) > MAX_SETTING_BYTES:
-        notes.append(f"A setting cannot be that large: {MAX_SETTING_BYTES:,} is the most, and the lines stop there.")
+        notes.append(f"A setting cannot be that large: the maximum is {MAX_SETTING_BYTES:,}, and the lines stop there.")
     if isinstance(model, ScalingRatio):
         notes.append(
             f"From 6.6 on the kernel measures the share of payload per connection; {model.ratio}/256 is assumed here. "
-            "256 × Recv-Q ÷ r of `ss -tm` is what a connection has."
+            "A connection's ratio is 256 × Recv-Q ÷ r of `ss -tm`."
         )
         if adv_win_scale is not None:
             notes.append("tcp_adv_win_scale has no effect from 6.6 on.")

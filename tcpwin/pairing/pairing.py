@@ -136,13 +136,13 @@ class Pairing:
         return bool(delays) and is_at_once and self.clock is not None and self.clock.offset_ns == 0
 
     def packets(self) -> dict[str, NDArray[Any]]:
-        """Return one row per packet, as columns in frame order; reads both captures again.
+        """Return one row per packet, as columns in frame order; reads both captures a second time.
 
         ``connection``, ``direction``, ``fate`` (delivered, late, duplicated, lost, unknown, captured_twice, injected),
-        ``frame_a`` and ``frame_b`` (0 where the capture lacks it), ``time_a_ns`` and ``time_b_ns`` (the least number
-        there), ``delay_ns`` by one clock (the same), ``seq``, ``ack``, ``length``, ``flags``, ``is_resend``;
-        ``cause``: why it was sent again (lost, ack_lost, needless, refused, unknown; None of what was not), and
-        ``lost_frame``: the copy before, where that was lost, in the capture where it left (0 without).
+        ``frame_a`` and ``frame_b`` (0 if missing from that capture), ``time_a_ns``, ``time_b_ns`` and ``delay_ns`` by
+        one clock (the smallest integer if unknown), ``seq``, ``ack``, ``length``, ``flags``, ``is_resend``; ``cause``:
+        why the packet was retransmitted (lost, ack_lost, needless, refused, unknown; None if it was not), and
+        ``lost_frame``: the previous copy if that was lost, in the capture where it left (else 0).
         """
         return self._table.all()
 
@@ -167,7 +167,7 @@ class Pairing:
         return PacketTable(self._found["lanes"], self.clock, self._read)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that ``tcpwin pair --json`` writes."""
+        """Return the document that ``tcpwin pair --json`` writes."""
         from tcpwin.pairing.document import describe
 
         return describe(self)

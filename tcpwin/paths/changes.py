@@ -83,7 +83,7 @@ def read_changes(
     """Read changes of a path.
 
     Args:
-        settings: new values of ``receiver.tcp_rmem`` and the like; the end is sender, receiver, client or server.
+        settings: new values such as those of ``receiver.tcp_rmem``; the end is sender, receiver, client or server.
 
     Raises:
         ChangeError: a setting is unknown, has an invalid value, or does not affect this direction.
@@ -96,7 +96,7 @@ def read_changes(
         setting = rest.removeprefix("net.ipv4.")
         if end not in ends or not setting:
             raise ChangeError(
-                f"{name[:80]!r} names no end: write {' or '.join(sorted(ends))}, as receiver.tcp_rmem=32M"
+                f"{name[:80]!r} names no end: write {' or '.join(sorted(ends))}, such as receiver.tcp_rmem=32M"
             )
         if setting not in _SETTINGS:
             raise ChangeError(f"{setting[:80]!r} is not modelled; these are: {', '.join(_SETTINGS)}")
@@ -110,7 +110,7 @@ def read_changes(
         if setting == "tcp_adv_win_scale" and kernel is not None and kernel >= SCALING_RATIO_SINCE:
             raise ChangeError(
                 f"tcp_adv_win_scale has no effect from Linux 6.6 on, and the {path.receiver.name} has "
-                f"{path.receiver.release}: each connection measures what of its buffer is window"
+                f"{path.receiver.release}: the kernel measures the window's share of each connection's buffer"
             )
         found |= _read(setting, value)
         words.append(f"{ends[end]}.{setting}={value}")
@@ -153,7 +153,7 @@ def _read(setting: str, value: str) -> dict[str, int | str | bool]:
         return {"algorithm": value}
     if setting == "tcp_slow_start_after_idle":
         if value != "0":
-            raise ChangeError("tcp_slow_start_after_idle can be asked for as 0 only")
+            raise ChangeError("tcp_slow_start_after_idle can only be set to 0")
         return {"is_idle_restart_off": True}
     if not re.fullmatch(r"[+-]?\d{1,2}", value) or abs(int(value)) > 31:
         raise ChangeError(f"tcp_adv_win_scale is -31 to 31, not {value[:40]!r}")

@@ -65,8 +65,8 @@ def ends_of(connection: Connection, direction: DirectionName) -> tuple[End, End,
     notes = []
     if homeless:
         notes.append(
-            f"settings of {' and '.join(homeless)} are used at neither end: nothing says whose they are; name "
-            "the hosts, as client=FILE server=FILE"
+            f"settings of {' and '.join(homeless)} are used at neither end, because their host is unknown; name the "
+            "hosts, such as client=FILE server=FILE"
         )
     ends = []
     for role, side in _sides(direction).items():
@@ -98,7 +98,7 @@ def _homes(connection: Connection, direction: DirectionName) -> tuple[dict[str, 
     for host in hosts:
         at = _sides_of(connection, host, sides)
         if not at and len(hosts) == 1 and not host.sides:
-            at = dict.fromkeys("ab", "the only host that snapshots are given of: taken for both ends")
+            at = dict.fromkeys("ab", "the only host with snapshots: assumed for both ends")
         for side, how in at.items():
             found[side].append((host, how))
         if not at and (host.settings is not None or host.kernel is not None):

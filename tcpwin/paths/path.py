@@ -30,7 +30,7 @@ class Known:
     Attributes:
         value: in the unit of the field's name; None if unknown.
         low, high: its range; None if unbounded.
-        how: how it is known, or why not, in a sentence.
+        how: how it is known, or why it is not, in a sentence.
     """
 
     value: float | None
@@ -118,7 +118,7 @@ def _known(value: float | None, how: str, unknown: str = "the capture does not s
 def _rate(data: Direction, life: Life) -> Known:
     least = data.goodput_bps
     if not data.path_rate_bps:
-        return Known(None, least, None, "data never came at a steady rate of the path's own: it carries at least this")
+        return Known(None, least, None, "data never arrived at a steady rate of the path: it carries at least this")
     share = life.times_ns.get("path_rate", 0) / max(life.total_ns, 1)
     how = "the plateau of the delivery rates" + (f", which filled {share_text(share)} of the time" if share else "")
     rate, error = data.path_rate_bps, rate_error(life)
@@ -133,9 +133,9 @@ def rate_error(life: Life) -> float:
 def _round_trip(connection: Connection, data: Direction) -> Known:
     rtt = connection.path_rtt_ns
     if rtt:
-        return _known(rtt, f"the least round trip, handshake included; captured near the {data.view}")
+        return _known(rtt, f"the minimum round trip, including the handshake; captured near the {data.view}")
     if data.rtt_min_ns:
-        return Known(data.rtt_min_ns, data.rtt_min_ns, None, "from the capture point on only: the whole path has more")
+        return Known(data.rtt_min_ns, data.rtt_min_ns, None, "from the capture point only: the whole path takes longer")
     return _known(None, "", "no data or handshake was answered within the capture")
 
 
@@ -157,17 +157,17 @@ def _loss(data: Direction, life: Life) -> tuple[str | None, Known]:
     if data.view == "receiver" and not lost:
         resent = lost = data.previous_segment_missing
     if not resent:
-        return None, Known(0.0, 0.0, 3 / sent, "no segment was sent again")
+        return None, Known(0.0, 0.0, 3 / sent, "no segment was retransmitted")
     share = lost / sent
     path_ns, loss_ns = life.times_ns.get("path_rate", 0), life.times_ns.get("path_loss", 0)
     policed = life.times_ns.get("path_policer", 0)
     kind = None
-    words = "whether a queue dropped them is not known"
+    words = "it is unknown whether a queue dropped them"
     if loss_ns > path_ns + policed:
-        kind, words = RANDOM, "they struck below the path's rate: by chance, or by traffic of others"
+        kind, words = RANDOM, "they occurred below the path's rate: at random, or because of other traffic"
     elif path_ns > LEAST_SHARE * life.total_ns:
-        kind, words = QUEUE, "they fell while the path was full: its queue overflowed"
-    how = f"{count_text(resent, 'segment')} of {sent:,} sent again; {words}"
+        kind, words = QUEUE, "they occurred while the path was full: its queue overflowed"
+    how = f"{count_text(resent, 'segment')} of {sent:,} retransmitted; {words}"
     return kind, Known(share, share / 2, resent / sent, how)
 
 
@@ -185,8 +185,8 @@ def _pace(life: Life, limit: str, who: str) -> Known:
         return _known(None, "", f"the {who} kept up")
     rate = life.carried_bytes(limit) * 8e9 / ns
     if not rate:
-        return _known(0.0, f"nothing came through in {time_text(ns)} in which the {who} was waited for")
-    how = f"what came through in {time_text(ns)} in which the {who} was waited for"
+        return _known(0.0, f"nothing arrived in {time_text(ns)} of waiting for the {who}")
+    how = f"data that arrived in {time_text(ns)} of waiting for the {who}"
     return Known(rate, 0.0, life.carried.bytes * 8e9 / ns, how)
 
 
@@ -204,9 +204,9 @@ def _send_buffer(connection: Connection, sender: End) -> Known:
     if allowed is not None:
         size, how = allowed[2], f"tcp_wmem of the sender, {sender.how}"
     elif sizes:
-        size, how = max(sizes), "the largest buffer of the sender's socket that a snapshot shows; it may have grown"
+        size, how = max(sizes), "the largest buffer of the sender's socket in a snapshot; it may have grown"
     else:
-        return _known(None, "", "no settings of the sender, nor a snapshot of its socket")
+        return _known(None, "", "neither settings of the sender nor a snapshot of its socket")
     return Known(usual * size, low * size, high * size if allowed is not None else None, how)
 
 

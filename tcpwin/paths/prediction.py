@@ -131,7 +131,7 @@ def whatif(
     verdict = connection.verdict
     path = fit_path(connection, verdict.direction)
     if path is None or verdict.direction is None:
-        raise WhatIfError(f"connection {connection.id} carried no data: nothing can be predicted of it")
+        raise WhatIfError(f"connection {connection.id} carried no data, so no prediction is possible")
     changes = read_changes(
         path, settings, lift=lift, loss_share=loss_share, round_trip_ns=round_trip_ns, rate_bps=rate_bps
     )
@@ -151,8 +151,8 @@ def _check(connection: Connection, data: Direction, life: Life, verdict: Verdict
         raise WhatIfError(f"{name}: the capture contains only sampled packets, so no prediction is possible")
     if not life.total_ns or life.carried.bytes < LEAST_BYTES:
         raise WhatIfError(
-            f"{name} carried {life.carried.bytes:,} bytes, and what less than {LEAST_BYTES:,} take is over while "
-            "windows grow: nothing can be predicted"
+            f"{name} carried {life.carried.bytes:,} bytes, and transfers of less than {LEAST_BYTES:,} end while "
+            "windows are still growing, so no prediction is possible"
         )
     unknown = life.times_ns.get("capture", 0) / life.total_ns
     if unknown > UNKNOWN_SHARE or verdict.limit == "capture":
@@ -160,9 +160,9 @@ def _check(connection: Connection, data: Direction, life: Life, verdict: Verdict
             f"{name}: its limit is unknown for {share_text(unknown)} of its time, so no prediction is possible"
         )
     if not life.carried.round_trip_ns:
-        raise WhatIfError(f"{name}: its round trip is unknown, and so is the rate of any window")
+        raise WhatIfError(f"{name}: its round trip is unknown, and with it the rate of any window")
     if data.stall_at_end is not None:
-        raise WhatIfError(f"{name} ends in a stall: when it would have ended is not known")
+        raise WhatIfError(f"{name} ends in a stall: it is unknown when it would have ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class _Case:
             doubts += more
         floor = self._floor_ns(changes)
         if limit is not None and floor > likely * (1 + ERROR):
-            doubts.append(f"slow start alone takes {time_text(floor)}, which the cost of a limit leaves out")
+            doubts.append(f"slow start alone takes {time_text(floor)}, which the cost of a limit does not include")
         if limit is None:
             likely = max(likely, floor)
         low, high = min(low, likely) * (1 - ERROR), max(high, likely, min(floor, life.total_ns)) * (1 + ERROR)
@@ -272,9 +272,9 @@ class _Case:
         lifted = [limit for limit in changes.lifted if life.times_ns.get(limit)]
         for limit in lifted:
             if limit in SELF_PACED:
-                doubts.append("what the application would do without its own pace is not in the capture")
+                doubts.append("the capture does not show how the application behaves without its own pace")
             if limit == "path_policer":
-                doubts.append("what the path carries behind a policer is not in the capture")
+                doubts.append("the capture does not show what the path carries without the policer")
         if changes.rmem_max_bytes is not None:
             end, seen = self.path.receiver, life.carried.window_bytes
             own = end.sizes("tcp_rmem")
@@ -282,23 +282,23 @@ class _Case:
             allowed = 0 if own is None else min(model.window_from_space(own[2]) for model in models)
             if seen and seen < REACHED * allowed and "receiver_window" in life.times_ns:
                 doubts.append(
-                    "the window stayed below what tcp_rmem allows already: the program set its buffer, or the transfer "
+                    "the window already stayed below what tcp_rmem allows: the program set its buffer, or the transfer "
                     "was too short for it to grow"
                 )
         if changes.wmem_max_bytes is not None and self.path.send_buffer_bytes.value is None:
-            doubts.append("what the send buffer allows now is not known: give a snapshot of the sender (--with)")
+            doubts.append("it is unknown what the send buffer allows now: add a snapshot of the sender (--with)")
         if changes.wmem_max_bytes is not None and changes.wmem_max_bytes < 2 * OVERSHOT_BYTES:
-            doubts.append("a send buffer this small is overshot by a whole segment before it is cut")
+            doubts.append("a send buffer this small is exceeded by a whole segment")
         if "path_rate" in changes.lifted and 0 < life.times_ns.get("path_rate", 0) < FULL_SHARE * life.total_ns:
             doubts.append("something other than the path took much of the time, which a faster path may meet sooner")
         if self.verdict.limit == "path_loss" and set(changes.lifted) & {*BY_PATH, "congestion_control"}:
-            doubts.append("losses may be a policer's or other traffic's, and then other things gain")
+            doubts.append("losses may come from a policer or other traffic, and then other changes help")
         if self._may_be_own_pace(life) and (lifted or changes.rmem_max_bytes or changes.wmem_max_bytes):
-            doubts.append("the rate taken for the path's may be the sender's own pace: it was never filled")
+            doubts.append("the assumed path rate may be the sender's own pace, because the path was never filled")
         if self.verdict.confidence == "possible":
             doubts.append("what limited it is itself only possible")
         if changes.algorithm is not None:
-            doubts.append("how another congestion control shares the path with other traffic is not in the capture")
+            doubts.append("the capture does not show how another congestion control shares the path with other traffic")
         return doubts
 
     def _may_be_own_pace(self, life: Life) -> bool:

@@ -1,6 +1,6 @@
 """Alert bundles: the packets before and after, and the host's sockets, counters and settings at that time.
 
-In: a folder. Out: in it one folder per bundle, complete or absent, which every command reads; and `strikes.jsonl` with
+In: a folder. Out: one subfolder per bundle, complete or absent, which every command reads; and `strikes.jsonl` with
 one line per alert. Only the newest bundles are kept.
 """
 

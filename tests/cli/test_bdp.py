@@ -260,11 +260,10 @@ def test_an_audit(tmp_path: Path) -> None:
         "          net.ipv4.tcp_rmem = 8192 2097152 525000000",
         "",
         "  risk    net.ipv4.tcp_slow_start_after_idle = 1",
-        "          After a pause longer than the retransmission timeout the congestion window is halved, the more "
-        "often the longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to "
-        "steady "
+        "          After a pause longer than the retransmission timeout the congestion window is halved, more "
+        "often after longer pauses, down to 10 segments, and then grows again. This matters for bursts, not steady "
         "transfers.",
-        "          Side effects: After a pause the whole old window goes out in one burst. The setting belongs to the "
+        "          Side effects: After a pause the whole old window leaves in one burst. The setting belongs to the "
         "network namespace: a container has its own.",
         "          net.ipv4.tcp_slow_start_after_idle = 0",
     ]

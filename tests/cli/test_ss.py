@@ -474,7 +474,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (["--format", "arrow"], "arrow is binary: name a file with -o OUT"),
         (["--format", "parquet"], "parquet is binary: name a file with -o OUT"),
         (["--json", "--format", "csv"], "--json and --format csv exclude each other"),
-        (["--distribution", "rtt_ns", "--limit", "1"], "--distribution is of all sockets"),
+        (["--distribution", "rtt_ns", "--limit", "1"], "--distribution covers all sockets"),
         (["-", "-"], "standard input (-) can be read once"),
     ],
 )

@@ -38,7 +38,7 @@ def the_only(settings: SettingsSample) -> Advice:
             "1",
             "Without window scaling (RFC 7323) a window is 65,535 bytes at most, either way: "
             "1.75 Mbit/s of the 3.5 Gbit/s wanted.",
-            "The shift is agreed in the SYNs: connections that are open keep theirs.",
+            "The shift is agreed in the SYNs: open connections keep theirs.",
         ),
         # Cloudflare's old setting: 16 MiB at -2 is 4 MiB, 112 Mbit/s over 300 ms.
         (
@@ -60,7 +60,7 @@ def the_only(settings: SettingsSample) -> Advice:
             "4096 16384 262500000",
             "As sender: 4,194,304 bytes hold 2,097,152 in flight by the kernel's own factor of 2: 55.9 Mbit/s of the "
             "3.5 Gbit/s wanted. Large segments need less memory, small writes more.",
-            "Unsent data may fill the rest of the buffer: memory, and delay for what is written last. "
+            "Unsent data may fill the rest of the buffer, which takes memory and delays the data written last. "
             "net.ipv4.tcp_notsent_lowat = 131072 bounds it.",
         ),
         (
@@ -87,7 +87,7 @@ def the_only(settings: SettingsSample) -> Advice:
             "limits",
             "48066 64087 96132",
             "The host is under memory pressure above 40,000 pages of 4,096 bytes, and buffers stop growing: one "
-            "connection at its largest takes 64,087. For more connections give as many times more.",
+            "connection at its largest takes 64,087. Multiply by the number of such connections.",
             "Memory that TCP may take from everything else on the host.",
         ),
         (
@@ -112,7 +112,7 @@ def the_only(settings: SettingsSample) -> Advice:
             {"tcp_sack": "0"},
             "risk",
             "1",
-            "Without SACK one loss a round trip is mended, of 131,250,000 bytes in flight (RFC 6675).",
+            "Without SACK only one loss per round trip is repaired, of 131,250,000 bytes in flight (RFC 6675).",
             "",
         ),
         # 2^32 bytes at 3500 Mbit/s: 9.817 s.
@@ -122,7 +122,7 @@ def the_only(settings: SettingsSample) -> Advice:
             "risk",
             "1",
             "Sequence numbers wrap every 9.82 s at this rate, and only timestamps distinguish an old segment from a "
-            "new one (RFC 7323 §5). Round trips are measured less often too.",
+            "new one (RFC 7323 §5). Round trips are also measured less often.",
             "12 bytes of each segment.",
         ),
         (
@@ -130,10 +130,9 @@ def the_only(settings: SettingsSample) -> Advice:
             {"tcp_slow_start_after_idle": "1"},
             "risk",
             "0",
-            "After a pause longer than the retransmission timeout the congestion window is halved, the more often the "
-            "longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to steady "
-            "transfers.",
-            "After a pause the whole old window goes out in one burst. The setting belongs to the network "
+            "After a pause longer than the retransmission timeout the congestion window is halved, more often after "
+            "longer pauses, down to 10 segments, and then grows again. This matters for bursts, not steady transfers.",
+            "After a pause the whole old window leaves in one burst. The setting belongs to the network "
             "namespace: a container has its own.",
         ),
         (
@@ -141,8 +140,8 @@ def the_only(settings: SettingsSample) -> Advice:
             {"core_rmem_max": "212992"},
             "info",
             None,
-            "An application that sets SO_RCVBUF gets 425,984 bytes at most (twice what it asks for) and no autotuning; "
-            "262,500,000 are needed. Better not set it: without it this limit does not apply.",
+            "An application that sets SO_RCVBUF gets at most 425,984 bytes (twice the requested size) and no "
+            "autotuning; 262,500,000 are needed. Applications should not set it: then this limit does not apply.",
             "",
         ),
         (
@@ -150,8 +149,8 @@ def the_only(settings: SettingsSample) -> Advice:
             {"tcp_notsent_lowat": "4294967295"},
             "info",
             "131072",
-            "Unsent data may fill the whole send buffer, which costs memory and delays what is written last. "
-            "Cloudflare's transfers over 466 ms lost no rate by the limit.",
+            "Unsent data may fill the whole send buffer, which costs memory and delays the data written last. "
+            "Cloudflare's transfers over 466 ms lost no rate to this limit.",
             "The application is woken more often.",
         ),
     ],
@@ -270,7 +269,7 @@ def test_numbers_without_sense_do_no_harm() -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="round trip must be above 0"):
         audit(settings_of(), 0, 1)
-    with pytest.raises(ValueError, match="no memory page has 0 bytes"):
+    with pytest.raises(ValueError, match="a memory page cannot have 0 bytes"):
         audit(settings_of(), 1, 1, page_size_bytes=0)
 
 

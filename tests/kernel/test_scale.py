@@ -67,5 +67,5 @@ def test_levels_of_windows() -> None:
     assert windows_shift("normal") == 8
     assert windows_shift(" HighlyRestricted ") == 2
     assert windows_shift("disabled") is None
-    with pytest.raises(ValueError, match="no auto-tuning level turbo"):
+    with pytest.raises(ValueError, match="unknown auto-tuning level turbo"):
         windows_shift("turbo")

@@ -107,8 +107,9 @@ def test_a_path_that_no_host_can_fill() -> None:
     assert (found.offered_shift, found.receive_buffer_bytes) == (14, 7_500_000_000)
     assert found.lines == ("net.ipv4.tcp_rmem = 4096 131072 2147483647", "net.ipv4.tcp_wmem = 4096 16384 2147483647")
     assert found.notes[:2] == (
-        "No shift can say this window: 1,073,725,440 bytes are the most (RFC 7323 §2.3). Use several connections.",
-        "A setting cannot be that large: 2,147,483,647 is the most, and the lines stop there.",
+        "No shift can express this window: the maximum is 1,073,725,440 bytes (RFC 7323 §2.3). "
+        "Use several connections.",
+        "A setting cannot be that large: the maximum is 2,147,483,647, and the lines stop there.",
     )
 
 

@@ -95,9 +95,9 @@ def test_a_capture_that_cannot_say_says_why(client: TestClient, capture: bytes) 
     id = analysed(client, capture)
     answer = asked(client, id)
     assert answer.status_code == 422
-    assert "nothing can be predicted" in answer.json()["detail"]
+    assert "no prediction is possible" in answer.json()["detail"]
     page = page_of(client, id)
-    assert "nothing can be predicted" in page
+    assert "no prediction is possible" in page
     assert "Each limit lifted alone" not in page
     assert asked(client, id, lift="receiver_window").status_code == 422
     assert client.get(f"{API}/captures/{id}/connections/7/whatif").status_code == 404

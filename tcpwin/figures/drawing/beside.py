@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tcpwin.reference import Trace as RunTrace
 
 LEAST_ROUND_TRIPS = 20
-"""Least drawn length of the run, so that its start is visible for a short connection."""
+"""Minimum drawn length of the run, so that its start is visible for a short connection."""
 LOGARITHMIC = 10
 """Ratio of the two sides' maxima above which the axis is logarithmic."""
 DASH = "dash"
@@ -95,7 +95,7 @@ def find_beside(request: Request) -> Beside:
     else:
         comparison = compare(request.connection)
         if comparison.why_not is not None:
-            # Lowercase: it follows the words "Nothing to show".
+            # Lowercase, because it follows the words "Nothing to show".
             raise Nothing(comparison.why_not.rstrip(".").replace("No", "no", 1))
         if comparison.traced is None:
             raise Nothing("no reference near enough has a time course")

@@ -1,4 +1,4 @@
-"""From panels to a plotly figure: axes, titles, legend.
+"""Combine panels into a plotly figure with axes, titles and legend.
 
 In: a request and one panel, or several that share the time axis. Out: a plotly figure. Plain dictionaries are wrapped
 without plotly's validation of each property, which would cost ten times the drawing.
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 HEIGHT = 140
 """Height of a title of two lines and the time axis, in pixels."""
 TITLE_ROOM = 50
-"""Height of such a title: longer ones make the figure higher instead of the plot flatter."""
+"""Height of a title of two lines, in pixels: longer ones make the figure higher instead of the plot flatter."""
 LEGEND_ROW = 19
 PANEL_HEIGHT = 220
 GAP = 34
-"""Between the panels of a timeline, in pixels, with room for a panel's title."""
+"""Distance between the panels of a timeline, in pixels, with room for a panel's title."""
 LEGEND_WIDTH = 92
 """Usual width of a legend entry's text, in pixels: two columns fit into 375."""
 LEGEND_LETTERS = 15
 """Length of an entry above which it gets smaller letters, to keep two columns."""
 LETTER_WIDTH = 0.565
-"""Least width of a letter in a legend, in letter heights."""
+"""Minimum width of a letter in a legend, in letter heights."""
 LEGEND_GAP = 5
 """Space between an entry's text and the next entry's symbol, in pixels."""
 TITLE_SIZE = 14
@@ -99,7 +99,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
-    """Return the same for a figure that explains why there is nothing to show."""
+    """Return a figure that explains why there is nothing to show."""
     # Commands stay on one line. Remove their no-break spaces before `escape`, which would show them as numbers.
     unbroken = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
     lines = wrap(f"Nothing to show: {unbroken}.", 42, break_on_hyphens=False)

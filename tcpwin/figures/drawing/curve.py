@@ -125,8 +125,7 @@ def frames(
     column: str | None = None,
     unit: str = "B",
 ) -> list[Trace]:
-    """Draw a dot on the curve for each segment of a side, with its frame; return nothing if there are too many
-    segments.
+    """Draw a dot on the curve for each segment of a side, with its frame; return nothing if they are too many.
 
     Args:
         column: of the segments' table, with the value just after each. A curve has one value per instant.

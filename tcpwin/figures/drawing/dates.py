@@ -1,6 +1,7 @@
-"""Dates on time axes of hours and more, where seconds are unreadable.
+"""Show dates on time axes of hours and more, where seconds are unreadable.
 
-In: a figure whose horizontal axis is seconds since the connection began. Out: the same in UTC by the capture's clock.
+In: a figure whose horizontal axis is seconds since the connection began. Out: the same figure in UTC by the capture's
+clock.
 """
 
 from __future__ import annotations

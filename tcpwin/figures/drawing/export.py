@@ -1,8 +1,7 @@
 """A figure as a file: a page, data, or an image.
 
 In: a plotly figure and a path whose extension is the format. Out: the file. Pages contain plotly.js and need no
-network;
-images are made by kaleido with the system's Chromium.
+network; images are made by kaleido with the system's Chromium.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def draw_pair(
     points: int,
     theme: str,
 ) -> dict[str, Any]:
-    """Draw one kind of figure for two connections, each under its name; one with nothing to show is left out.
+    """Draw one kind of figure for two connections, each under its name; omit one with nothing to show.
 
     Raises:
         ArgumentError: an unknown option.

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 MIN_POINTS, MAX_POINTS = 16, 20_000
 MARKS = 150
-"""Most events or spans of one kind in a figure; zooming shows the others."""
+"""Maximum number of events or spans of one kind in a figure; zooming shows the others."""
 MAX_ROWS = 1200
-"""Most segments that are drawn one by one."""
+"""Maximum number of segments that are drawn one by one."""
 MAX_REREAD = 200_000
-"""Most packets of a capture that is read again for segments without a zoom: a few hundredths of a second."""
+"""Maximum packets of a capture that is read again for segments without a zoom: a few hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Request:
         only: the connection; None if the subject is an analysis.
         direction: ``a_to_b`` or ``b_to_a``.
         start_ns, end_ns: the span, nanoseconds since the epoch; by default the connection's lifetime.
-        points: most points of a curve.
+        points: maximum number of points of a curve.
         theme: colours of background and text.
         is_zoomed: a span was given, so details are drawn.
         field: the field of sockets or the reference run to draw, if the figure has a choice.
-        marks: most events and spans of one kind.
+        marks: maximum number of events and spans of one kind.
     """
 
     analysis: Analysis

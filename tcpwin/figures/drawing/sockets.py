@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tcpwin.hosts import SocketSample
 
 MARKS = 100
-"""Most samples that are marked if no line connects them."""
+"""Maximum number of samples that are marked if no line connects them."""
 JOINED_MARKS = 60
-"""Most samples that are marked on a line: more would be a string of beads on a phone."""
+"""Maximum number of samples that are marked on a line: more would merge into a band on a phone."""
 Reader = Callable[["SocketSample"], float | None]
 
 

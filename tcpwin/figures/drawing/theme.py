@@ -1,4 +1,4 @@
-"""Colours, fonts and number formats of all figures: the same thing has the same colour everywhere, in both themes.
+"""Colours, fonts and number formats of all figures: a quantity has the same colour everywhere, in both themes.
 
 Colours are those of Okabe and Ito (2008) if their contrast with both backgrounds is 3:1 (WCAG 2.2, 1.4.11),
 otherwise similar ones that reach it. No figure relies on colour alone: dashes, symbols or patterns differ too.

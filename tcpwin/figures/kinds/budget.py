@@ -52,7 +52,7 @@ HEIGHT = 0.8
 EXACT_NS = 16_000_000_000
 """Largest time that 24 bits hold to the microsecond."""
 MOST_INTERVALS = 300
-"""Most intervals of a band: as many as a phone's screen has columns."""
+"""Maximum number of intervals of a band: as many as a phone's screen has columns."""
 
 
 def patterns_of(group: str) -> tuple[str, ...]:

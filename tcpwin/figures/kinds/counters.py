@@ -40,7 +40,7 @@ TRAFFIC = (
 )
 """Counters that grow with every transfer."""
 SEPARATE = 60
-"""Most bars of a lane that are outlined; with more, a phone would show outlines alone."""
+"""Maximum number of bars of a lane that are outlined; with more, a phone would show outlines alone."""
 BAR = 0.55
 """Share of a lane's height for its bars; the rest is for its label."""
 

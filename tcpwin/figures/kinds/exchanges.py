@@ -35,7 +35,7 @@ PARTS = (
 )
 """Parts of a row in order: name, column, colour and pattern."""
 ROWS = 40
-"""Most rows."""
+"""Maximum number of rows."""
 HEIGHT = 0.8
 TICKS = 8
 _NO_EXCHANGE = {

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SHARES = (("p50", "half"), ("p95", "95 %"), ("p99", "99 %"))
 FLAT_GROUPS = 2
-"""Most groups whose times fit side by side on a phone: more are vertical, for which the axis leaves room."""
+"""Maximum number of groups whose times fit side by side on a phone; more are written vertically."""
 LOGARITHMIC = 50
 """Ratio of the largest to the smallest value above which the axis is logarithmic."""
 

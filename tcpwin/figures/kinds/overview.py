@@ -37,7 +37,7 @@ BELOW, ABOVE = 2.5, 4.0
 LABEL = 0.1
 """Distance of a line's label from the lower edge, as a share of the plot's height."""
 NAMED = 200
-"""Most points whose ends are shown on hover; with more, only their number."""
+"""Maximum number of points whose ends are shown on hover; with more, only their number."""
 
 
 def draw(request: Request) -> Panel:

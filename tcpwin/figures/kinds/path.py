@@ -42,7 +42,7 @@ FAR_FILL = 6
 FAR_RATE = 30
 """Multiple of the usual rate up to which a path's rate stays in view: the gap should stay visible."""
 INSTANT_SHARE = 0.01
-"""Least share of the time for a usual rate: shorter ones, such as of an incomplete last round, are ignored."""
+"""Minimum share of the time for a usual rate: shorter ones, such as of an incomplete last round, are ignored."""
 
 
 def draw(request: Request) -> Panel:

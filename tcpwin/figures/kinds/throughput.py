@@ -32,9 +32,9 @@ DRAWN: dict[SeriesName, tuple[str, str, str, float]] = {
 }
 """Series with legend name, colour, dash and width: thin over thick, so that both are visible where they coincide."""
 INTERVALS = 240
-"""Most intervals of a figure."""
+"""Maximum number of intervals of a figure."""
 LEAST_INTERVALS = 40
-"""Fewest intervals: below this number, an interval may be shorter than a round trip."""
+"""Minimum number of intervals: below this number, an interval may be shorter than a round trip."""
 
 
 def draw(request: Request) -> Panel:

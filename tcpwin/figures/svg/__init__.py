@@ -1,4 +1,4 @@
-"""Figures as pictures that need neither plotly.js nor a browser: SVG of a few elements, for readers without scripts.
+"""Figures as SVG pictures of a few elements, which need neither plotly.js nor a browser, for readers without scripts.
 
 In: `data` and `layout` of a figure, with numpy arrays or in JSON form. Out: an SVG document without styles,
 scripts or addresses, which the strictest page policy allows.

@@ -17,7 +17,7 @@ from tcpwin.figures.svg.scale import Scale, Values, as_numbers, span_of
 from tcpwin.figures.svg.writer import element, number
 
 LEAST_WIDTH = 240
-"""Least width of a picture: a narrower one has no room for its axes."""
+"""Minimum width of a picture: a narrower one has no room for its axes."""
 LETTER = 0.56
 """Average width of a letter, in letter heights, for common sans-serif fonts."""
 WIDE = 640
@@ -26,7 +26,7 @@ BOLD_LETTER = 0.66
 TICK_PX, LABEL_PX, LEGEND_PX = 11, 12, 11
 RIGHT_PX, GAP_PX, ROW_PX, SIGN_PX = 14, 6, 19, 24
 X_TICK_PX, Y_TICK_PX = 80, 42
-"""Least distance between ticks."""
+"""Minimum distance between ticks."""
 _PART = re.compile(r"<(b|span)\b.*?</\1>|[^<]+")
 _SPAN = re.compile(r"(<span[^>]*>)(.*?)</span>")
 _TAG = re.compile(r"<[^>]*>")

@@ -42,7 +42,7 @@ from tcpwin.units import count_text
 
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
-"""Most connections for which a large capture is read again: more candidates than this are chance matches."""
+"""Maximum number of connections for which a large capture is read again: more candidates are chance matches."""
 BOUNDED = (("window_scale_shift", ">", 0), ("flight_max_bytes", ">", 0), ("flight_max_bytes", "<=", MAX_FIELD))
 """A sender that does not shift the 16-bit field never has more than its maximum in flight."""
 REMEDY = Remedy(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.connection import Connection
 
 MOST = 10_000
-"""Most connections without the option to examine."""
+"""Maximum number of connections without the option to examine."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
