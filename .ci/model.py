@@ -143,9 +143,9 @@ def event_class() -> str:
     """Return the module of `Event`."""
     fields = json.loads(_engine.EVENT_SCHEMA)["properties"]
     kinds = {"integer": "int", "string": "str", "array": "tuple[str, ...]"}
-    lines = [f'"""What happened at one segment: {GENERATED}."""', "", "from dataclasses import dataclass", "", ""]
+    lines = [f'"""The events of one segment: {GENERATED}."""', "", "from dataclasses import dataclass", "", ""]
     lines += ["@dataclass(frozen=True, slots=True)", "class Event:"]
-    lines += ['    """What happened at one segment.', "", "    Attributes:"]
+    lines += ['    """The events of one segment.', "", "    Attributes:"]
     for name, schema in fields.items():
         lines += _wrapped(f"{name}: {schema['description']}", indent=8, hanging=12)
     lines += ['    """', ""]
@@ -162,7 +162,7 @@ def direction_class() -> str:
     lines = [f'"""The measured fields of a direction: {GENERATED}."""', "", "from dataclasses import dataclass", "", ""]
     lines += ["# Comparison, repr and __init__ would take 4 ms of every start, and only the engine makes one."]
     lines += ["@dataclass(frozen=True, init=False, repr=False, eq=False)", "class DirectionFields:"]
-    lines += ['    """The measured fields of a direction; None where the capture cannot say.', "", "    Attributes:"]
+    lines += ['    """The measured fields of a direction; None if the capture lacks the value.', "", "    Attributes:"]
     rows = _plain_rows("direction")
     for name, _, _, _, doc in rows:
         lines += _wrapped(f"{name}: {doc}", indent=8, hanging=12)
@@ -191,11 +191,11 @@ def names_module() -> str:
     choices = verdict_choices()
     listed = {
         "SeriesName": (_engine.SERIES_NAMES, "A series of a connection."),
-        "DirectionName": (DIRECTIONS, "Whose data: those of the first end, a, or of the second, b."),
-        "LimitName": (choices["limit"], "What limits a connection."),
+        "DirectionName": (DIRECTIONS, "A direction of data: from a to b, or from b to a."),
+        "LimitName": (choices["limit"], "A limit of a connection."),
         "ItemName": (_engine.BUDGET_ITEMS, "An item of the time budget."),
-        "ConfidenceName": (choices["confidence"], "How sure a verdict or a finding is."),
-        "OwnerName": (choices["owner"], "Who can change what limited a connection."),
+        "ConfidenceName": (choices["confidence"], "The confidence of a verdict or a finding."),
+        "OwnerName": (choices["owner"], "The owner of a limit, who can change it."),
         "EndName": (choices["side"], "An end of a connection, by its role."),
     }
     lines = [f'"""Names that users pass and read, as types: {GENERATED}."""', ""]
@@ -301,7 +301,7 @@ def rules_module() -> str:
         (import_module(f"tcpwin.limits.rules.{path.stem}").RULE.outline, path.stem)
         for path in RULE_MODULES.glob("[!_]*.py")
     ]
-    lines = ['"""What decides whether each rule is judged: generated from the rules by `just model`."""', ""]
+    lines = ['"""The conditions under which each rule is judged: generated from the rules by `just model`."""', ""]
     lines += ["from typing import Any", "", "RULES: tuple[dict[str, Any], ...] = ("]
     for outline, module in sorted(outlines, key=lambda each: each[0].code):
         row = {name: getattr(outline, name) for name in outline.__slots__} | {"source": module}

@@ -25,7 +25,7 @@ RATE_MBPS = (20.0, 500.0)
 
 @dataclass
 class _Draw:
-    """A conversation being drawn."""
+    """A conversation while it is drawn."""
 
     random: random.Random
     rtt_ms: float = 20.0
@@ -134,7 +134,7 @@ def _parts_without_nagle(draw: _Draw) -> None:
 
 
 def _chunks(draw: _Draw) -> None:
-    """Chunks of a stream, each asked for when the last has been shown."""
+    """Stream chunks, each requested after the previous one was shown."""
     draw.drive |= {"answer_bytes": round(draw.between(50_000, 400_000)), "think_s": draw.between(0.2, 0.8)}
     draw.rtt_ms, draw.rounds = draw.between(5.0, 60.0), 4
     draw.drive["count"] = draw.random.choice((8, 12))

@@ -23,8 +23,8 @@ from tcpwin.errors import TcpwinError
 from tcpwin.units import bytes_text, count_text
 
 SERIES = ("6.1", "6.12", "7.3")
-"""Linux series available from Debian. 6.12 is the first long-term one whose window follows each socket's measured
-ratio.
+"""Linux series available from Debian. 6.12 is the first long-term series whose window follows the ratio measured for
+each socket.
 """
 DEFAULT_SERIES = SERIES[0]
 """The scenarios' expectations apply to this one."""

@@ -24,7 +24,7 @@ SCHEMA = "tcpwin/lift/1"
 ALIKE = 0.1
 """Gains that differ by less than this share of the larger count as equal."""
 NONE_BELOW = 0.02
-"""Share of the time: if no lift gains this much, nothing limited the run."""
+"""Minimum gain as a share of the time: if no lift reaches it, nothing limited the run."""
 _LOG = "log_receiver.jsonl"
 _BY_BYTES = ("bulk", "stalled-reader", "transfer")
 _BY_COUNT = ("conversation", "messages")

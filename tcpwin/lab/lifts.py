@@ -19,7 +19,7 @@ Table = dict[str, Any]
 RATE_FACTOR = 4
 """Factor for the path's rate and queue; the queue stays the same multiple of rate times delay."""
 _FRAME_BYTES, _PAYLOAD_BYTES = 1538, 1448
-"""A full frame on the wire with its gap, and its payload with timestamps."""
+"""A full frame on the wire including the gap, and its payload with timestamps."""
 _POLICED_BYTES = 1514
 _POLICER_MARGIN = 0.98
 _KERNEL_WINDOW_SEGMENTS = 10

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tcpwin.reference import Run
 
 ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)
-"""Ethernet rates; without a given rate the path gets the first that carries the captured transfer."""
+"""Ethernet rates; without a given rate, the path gets the first that carries the captured transfer."""
 _CARRIED = 0.94
 """Share of Ethernet's rate available to the payload of full frames."""
 _MOST_BYTES = 1 << 30
@@ -34,15 +34,15 @@ _LARGE_BYTES = 64 << 20
 _LARGE_MEMORY_MIB = 4096
 _LEAST_QUEUE_BYTES, _ROOMY_QUEUE_BYTES, _CARD_MBPS = 6_000, 150_000, 1000.0
 _QUEUED_SHARE, _LEAST_WAIT_NS = 0.1, 500_000
-"""Share of a round trip, and least time: segments that waited longer on average waited in a queue of the path, behind
-the capture point.
+"""Minimum mean wait, as a share of a round trip and as a time, that shows a queue on the path behind the capture
+point.
 """
 _MOSTLY, _FILLED_SHARE = 0.5, 0.02
 _BUCKET_SHARE, _LEAST_BUCKET_MS, _LEAST_BUCKET_BYTES = 0.5, 10.0, 15_000
 _OWN_PACE = 1.5
-"""Multiple of one window per round trip: a plateau below it may come from the window."""
+"""Multiple of one window per round trip below which a plateau may come from the window."""
 _PACED = 0.15
-"""Share of the life: an application that was waited for less counts as fast as the path."""
+"""Share of the life below which waiting for an application is ignored: it counts as fast as the path."""
 _MEMORY_A_BYTE = 1.055
 """Receive memory per byte in the lab if `frame_memory_bytes` is 0."""
 _SAMPLE_MS, _SAMPLES = 200, 100
@@ -190,7 +190,7 @@ def series_like(connection: Connection) -> str:
 
 
 def series_of(path: Path) -> str:
-    """Return the same for an already fitted path."""
+    """Return the lab's Linux series for an already fitted path."""
     kernel = path.receiver.kernel
     if kernel is None:
         return DEFAULT_SERIES
@@ -204,9 +204,9 @@ def _path_lines(
     shown = None if is_own_pace(path, way, life) else path.rate_bps.value
     rate_mbps = rate_mbps if changes.rate_bps is None else changes.rate_bps / 1e6
     if rate_mbps is None and shown is None:
-        rate, why = float(_assumed(way)), "  # assumed: --rate says another"
+        rate, why = float(_assumed(way)), "  # assumed: --rate sets another"
     elif rate_mbps is None and shown is not None:
-        rate, why = float(f"{shown / PAYLOAD_SHARE / 1e6:.4g}"), "  # as the capture shows it: --rate says another"
+        rate, why = float(f"{shown / PAYLOAD_SHARE / 1e6:.4g}"), "  # as the capture shows it: --rate sets another"
     else:
         rate, why = rate_mbps or 0.0, ""
     lines = [f"rate_mbps = {rate:g}{why}"]
@@ -219,7 +219,7 @@ def _path_lines(
     if life.times_ns.get("path_policer", 0) > _MOSTLY * life.total_ns:
         burst = max(round(_BUCKET_SHARE * rate * 125 * max(rtt_ns / 1e6, _LEAST_BUCKET_MS)), _LEAST_BUCKET_BYTES)
         lines = [card, f"policer_mbps = {rate:g}{why}"]
-        lines.append(f"policer_burst_bytes = {burst}  # nothing shows its bucket: half of what a round trip carries")
+        lines.append(f"policer_burst_bytes = {burst}  # its bucket is unknown: half of what a round trip carries")
         loss = None
     elif path.loss_kind == QUEUE and longest_ns:
         size = max(round(longest_ns * rate / 8000), _LEAST_QUEUE_BYTES)

@@ -276,7 +276,7 @@ def _shape(scenario: Scenario) -> list[Step]:
 
 
 def _loss(route: Route) -> list[str]:
-    """Random loss, or bursts of it (Gilbert's model with Elliott's second chance)."""
+    """Return random loss, or loss in bursts (Gilbert's model with Elliott's second chance)."""
     if route.burst_loss_percent:
         share = route.burst_loss_percent / 100 / _LOST_IN_A_BURST
         end = 1 / route.burst_frames

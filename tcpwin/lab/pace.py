@@ -116,7 +116,7 @@ def _data(connection: Connection, direction: DirectionName) -> Direction:
 
 
 def _intervals(budget: BudgetSeries, items: tuple[str, ...]) -> NDArray[np.int64]:
-    """Start and end of each interval that is mostly of these items. Shape (n, 2)."""
+    """Return start and end of each interval that consists mostly of these items. Shape (n, 2)."""
     if not len(budget):
         return np.zeros((0, 2), dtype=np.int64)
     mine = sum(budget.spent_ns[item] for item in items)

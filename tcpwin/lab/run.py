@@ -1,6 +1,6 @@
-"""One scenario, run and packed: what `tcpwin lab run` does for each.
+"""Run one scenario and pack it, as `tcpwin lab run` does for each.
 
-In: a scenario, a kernel, a folder. Out: the bundle there, and how the run compares with what the scenario expects.
+In: a scenario, a kernel, a folder. Out: the bundle there, and whether the run met the scenario's expectations.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run_scenario(
         kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
         series: Linux series of the lab's kernel.
         engine: ``uml``, the lab's own kernel; ``netns``, this host's, as root.
-        capture: False leaves the packets out.
+        capture: whether to record packets.
         tick: called with the run's virtual time in nanoseconds.
 
     Raises:

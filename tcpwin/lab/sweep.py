@@ -1,4 +1,4 @@
-"""Many worlds, each run unchanged and with each limit lifted: one JSON line per world.
+"""Run many worlds, each unchanged and with each limit lifted: one JSON line per world.
 
 In: a seed, a number of worlds, a folder. Out: in the folder ``worlds.jsonl``, ``scenarios`` (one TOML file per world),
 ``bundles`` (unchanged runs, with packets) and ``lifts`` (lifted runs, without). Worlds with a line and runs with a

@@ -11,7 +11,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def render_toml(table: Mapping[str, Any]) -> str:
-    """Plain keys first, then each table; tables within a table as dotted keys."""
+    """Write plain keys first, then each table, with tables within a table as dotted keys."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not isinstance(value, Mapping)]
     for heading, inner in table.items():
         if isinstance(inner, Mapping) and inner:
@@ -32,5 +32,5 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON writes words, numbers, truth values and lists of them as TOML does."""
+    """Write a value as JSON, which TOML shares for text, numbers, booleans and lists of them."""
     return json.dumps(value, ensure_ascii=False)

@@ -43,7 +43,7 @@ _CARD_OF_OFFLOAD_MBPS = 100_000.0
 
 @dataclass
 class _Draw:
-    """A world being drawn."""
+    """A world while it is drawn."""
 
     random: random.Random
     rtt_ms: float
@@ -128,7 +128,7 @@ def _begin(drawn: random.Random, which: str) -> _Draw:
 
 
 def _decorate(draw: _Draw, which: str) -> None:
-    """Add what every world has, whatever its likely limit."""
+    """Add the properties that every world has, whatever its likely limit."""
     path, host = draw.path, draw.host
     path["rtt_ms"] = draw.rtt_ms
     has_queue = "queue_bytes" in path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 # Comparison, repr and __init__ would take 4 ms of every start, and only the engine makes one.
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class DirectionFields:
-    """The measured fields of a direction; None where the capture cannot say.
+    """The measured fields of a direction; None if the capture lacks the value.
 
     Attributes:
         segments: Segments sent, excluding the capture's own duplicates.

@@ -1,11 +1,11 @@
-"""What happened at one segment: generated from the engine's tables by `just model`."""
+"""The events of one segment: generated from the engine's tables by `just model`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened at one segment.
+    """The events of one segment.
 
     Attributes:
         frame: Frame number of the segment.

@@ -26,7 +26,7 @@ SeriesName: TypeAlias = Literal[
 """A series of a connection."""
 
 DirectionName: TypeAlias = Literal["a_to_b", "b_to_a"]
-"""Whose data: those of the first end, a, or of the second, b."""
+"""A direction of data: from a to b, or from b to a."""
 
 LimitName: TypeAlias = Literal[
     "receiver_window",
@@ -53,7 +53,7 @@ LimitName: TypeAlias = Literal[
     "capture",
     "none",
 ]
-"""What limits a connection."""
+"""A limit of a connection."""
 
 ItemName: TypeAlias = Literal[
     "handshake",
@@ -83,7 +83,7 @@ ItemName: TypeAlias = Literal[
 """An item of the time budget."""
 
 ConfidenceName: TypeAlias = Literal["certain", "likely", "possible"]
-"""How sure a verdict or a finding is."""
+"""The confidence of a verdict or a finding."""
 
 OwnerName: TypeAlias = Literal[
     "client_application",
@@ -93,7 +93,7 @@ OwnerName: TypeAlias = Literal[
     "network",
     "nobody",
 ]
-"""Who can change what limited a connection."""
+"""The owner of a limit, who can change it."""
 
 EndName: TypeAlias = Literal["client", "server"]
 """An end of a connection, by its role."""

@@ -1,4 +1,4 @@
-"""What decides whether each rule is judged: generated from the rules by `just model`."""
+"""The conditions under which each rule is judged: generated from the rules by `just model`."""
 
 from typing import Any
 

@@ -177,7 +177,7 @@ class _Case:
     def _unknown_path(self) -> str:
         return (
             f"connection {self.connection.id}: the capture does not show what its path carries, only that it carries "
-            f"{rate_text(self.data.goodput_bps)}; --rate says it"
+            f"{rate_text(self.data.goodput_bps)}; give it with --rate"
         )
 
     def each(self, rate_bps: float | None) -> tuple[tuple[Prediction, ...], tuple[tuple[str, str], ...]]:
@@ -240,7 +240,7 @@ class _Case:
         if is_window and not life.carried.window_bytes:
             raise WhatIfError(
                 f"connection {self.connection.id}: its receive window is not known, as the window scale is missing; "
-                "--window-scale says it"
+                "give it with --window-scale"
             )
         totals = [each.total_ns for each in lives if not each.is_open]
         likely = first.total_ns + first.ramp_ns

@@ -1,7 +1,7 @@
-"""Comparison of a transfer with references that are near enough, and the verdict in words.
+"""Compare a transfer with sufficiently near references, and give a verdict in words.
 
-In: a connection, or other measurements of a transfer. Out: Comparison. If no reference is near enough, it says so and
-gives no verdict.
+In: a connection, or other measurements of a transfer. Out: Comparison, which gives a reason instead of a verdict if no
+reference is near enough.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tcpwin.units import binary_text, rate_text, share_text, time_text
 
 NEAR_RTT = 1.5
 NEAR_RATE = 2.0
-"""Largest ratio between the rates of two paths; beyond, a run's result does not apply."""
+"""Maximum ratio between the rates of two paths; beyond it, a run's result does not apply."""
 UNKNOWN_RATE = 4.0
 """If the path's rate is unknown, runs on paths faster than this multiple of the carried rate are not shown."""
 LOST_SHARE = 0.0005
-"""Share of randomly lost segments above which no reference applies: none has loss, and less costs little."""
+"""Share of randomly lost segments above which no reference applies, because none has loss; less costs little."""
 FASTER = 1.25
-"""Multiple of the rate that counts as much faster."""
+"""Multiple of a rate that counts as much faster."""
 KEPT = 0.5
-"""Share of its best second: a run with a slower loop lost its rate and is not a model."""
+"""Minimum share of its best second; a run with a slower loop lost its rate and is not a model."""
 QUEUE = COUNTERS[:4]
 _ALL = 1_000_000
 
@@ -58,12 +58,12 @@ class Comparison:
     Attributes:
         measured: the transfer; None if the connection has no data.
         nearest: runs that are near enough, the nearest first, with similarities and differences.
-        best: of these, the run that shows the capability of path and kernel, if rates are compared; the verdict names
-            it.
+        best: of these, the run that shows the capability of path and kernel, if rates are compared. The verdict names
+        it.
         rows: yours next to the nearest run and `best`, which may be the same.
         traced: `best`, or the most similar run with window and flight over time (`trace`), for drawing.
         verdict: in words; None if no run is near enough.
-        agreement: agreement of the memory model's window and the seen one, if both are known.
+        agreement: agreement between the memory model's window and the observed one, if both are known.
         prediction: predicted effect of `best`'s settings; None if no run is near enough.
         why_not: why there is no verdict; None if there is one.
     """
@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def cells(self) -> tuple[tuple[str | None, ...], ...]:
-        """Return `rows` as a table: the name, yours, then one cell per run of `beside`."""
+        """Return `rows` as a table: the name, your value, then one cell per run of `beside`."""
         count = 2 + len(self.beside)
         return tuple((row.name, row.yours, row.reference, row.best)[:count] for row in self.rows)
 
@@ -120,7 +120,7 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
     if measured.workload is None:
         return _without(measured, f"no reference has its shape: {measured.shape}")
     if not measured.rtt_ns:
-        return _without(measured, "its round trip is not known")
+        return _without(measured, "its round trip is unknown")
     found = [each for each in _ordered(measured) if each.run.workload == measured.workload]
     if misled := _misled(measured):
         return _without(measured, misled)
@@ -190,14 +190,14 @@ def _misled(measured: Measured) -> str | None:
     """Return why every reference would mislead, or None."""
     if measured.loss_share > LOST_SHARE:
         share = share_text(measured.loss_share, places=2)
-        return f"its path loses {share} of the segments by chance, and no reference's does"
+        return f"its path randomly loses {share} of the segments, and no reference's does"
     if measured.limit in ("path_loss", "path_policer"):
         return f"it was {measured.limited_by}, and no reference's path has that"
     kernel = kernel_version(measured.kernel)
     if measured.workload == OSCILLATING and kernel is not None and kernel >= SCALING_RATIO_SINCE:
         return (
             f"its receiver has Linux {measured.kernel}; the references of an oscillating reader are older than 6.6, "
-            "since which the kernel reckons receive memory otherwise and collapses no queues here"
+            "which counts receive memory differently and collapses no queues here"
         )
     return None
 
@@ -232,7 +232,7 @@ def _far(measured: Measured, runs: Sequence[Run]) -> str:
     rates = sorted({run.rate_bps for run in runs if run.rate_bps})
     listed = ", ".join(rate_text(each) for each in rates)
     which = "its path carries" if measured.path_rate_bps else "it carried"
-    unknown = "" if measured.path_rate_bps else ", and what its path carries does not show (--rate says it)"
+    unknown = "" if measured.path_rate_bps else ", and its path's rate is unknown (give it with --rate)"
     return f"references over such a round trip have paths of {listed}; {which} {rate_text(rate)}{unknown}"
 
 
@@ -247,14 +247,14 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
     if measured.workload == MESSAGES:
         return _messages_verdict(measured, near)
     own = own_window(measured)
-    yours = f"Yours came to {rate_text(measured.goodput_bps or 0.0)}"
+    yours = f"Yours reached {rate_text(measured.goodput_bps or 0.0)}"
     if measured.best_second_bps and measured.best_second_bps > 1.05 * (measured.goodput_bps or 0.0):
         yours += f" ({rate_text(measured.best_second_bps)} in its best second)"
     yours += f", {measured.limited_by}"
     if own is not None and measured.limit in WINDOW_LIMITS and not measured.is_reader_slow:
         yours += f": {own.words}"
     if best is None:
-        return f"{yours}. The references that are near state no rate."
+        return f"{yours}. The near references state no rate."
     reached = f"{run_words(best)} reached {loops_words(best)}"
     if measured.workload == OSCILLATING:
         reached += " in the fast seconds of its loops"

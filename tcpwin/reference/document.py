@@ -12,7 +12,7 @@ from tcpwin.reference.model import Reference, Run
 
 
 def describe_reference(reference: Reference, runs: Sequence[Run] | None = None) -> dict[str, Any]:
-    """A reference with all its runs, or some."""
+    """Describe a reference with all its runs, or some of them."""
     described: dict[str, Any] = _plain(reference)
     described["runs"] = [describe_run(run) for run in (reference.runs if runs is None else runs)]
     return described
@@ -25,13 +25,13 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 
 def describe_comparison(comparison: Comparison) -> dict[str, Any]:
-    """A comparison: the nearest runs and the one compared with whole."""
+    """Describe a comparison, with its runs in full."""
     described: dict[str, Any] = _plain(comparison)
     return described
 
 
 def describe_cell(cell: Cell) -> dict[str, Any]:
-    """A cell of the matrix, with both runs whole."""
+    """Describe a cell of the matrix, with both runs in full."""
     described: dict[str, Any] = _plain(cell)
     return described
 

@@ -103,7 +103,7 @@ class Measured:
     workload: str | None = None
     shape: str = ""
     limit: str = "capture"
-    limited_by: str = "not known what limited it"
+    limited_by: str = "limited by something unknown"
     second_limit: str | None = None
     is_reader_slow: bool = False
     is_unscaled: bool = False
@@ -148,7 +148,10 @@ def measure_connection(
     shown_bps = None if path is None else path.rate_bps.value
     workload, shape = _shape(data, groups, budget.total_ns, pace, rtt_ns=rtt_ns, path_rate_bps=shown_bps)
     if workload == BULK and rtt_ns and budget.total_ns < LEAST_ROUND_TRIPS * rtt_ns:
-        workload, shape = None, f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, over while windows grow"
+        workload, shape = (
+            None,
+            f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, during which windows still grow",
+        )
     fills_path = groups["path"] >= PATH_SHARE * max(budget.total_ns, 1)
     # The published runs contain drops by the receiver's kernel, but no loss on the path.
     is_refused = "receiver_memory" in (verdict.limit, verdict.second_limit, verdict.also)
@@ -261,11 +264,11 @@ def _shape(
         return None, "the sender had nothing to send for most of the time, and sent few messages"
     carried_bytes = data.acked_bytes or data.unique_bytes
     if carried_bytes < LEAST_BULK_BYTES:
-        return None, f"only {count_text(carried_bytes, 'byte')}, no transfer to speak of"
+        return None, f"only {count_text(carried_bytes, 'byte')}, too few to compare"
     if groups["receiver"] >= 0.1 * max(busy_ns, 1) and pace.oscillates:
         return OSCILLATING, "fast seconds alternate with slow ones in which the window held the sender back"
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes
     slow = data.zero_window_ns >= 0.1 * max(busy_ns, 1)
     if groups["receiver"] >= BUSY_SHARE * busy_ns and (slow or (most and mean is not None and mean < most / 2)):
-        return None, "a reader that was slow or stood still, and did not alternate as the published one"
+        return None, "a reader that was slow or stopped, and did not alternate like the published one"
     return BULK, "a bulk transfer: the sender had data nearly all the time"

@@ -1,4 +1,4 @@
-"""Published results: path, settings, workload, and figures.
+"""Published results: path, settings, workload and figures.
 
 Values that are not stated are None or empty; nothing is derived from other figures.
 """

@@ -140,7 +140,7 @@ def _kernel(kernel: str, run: Run) -> tuple[float, str]:
         return NOT_STATED, f"kernel: version not stated{patched}, yours {kernel}"
     if (own < SCALING_RATIO_SINCE) is (parse_kernel(run.kernel) < SCALING_RATIO_SINCE):
         return 0.0, f"kernel: {run.kernel}{patched}, with the same memory model as yours"
-    return OTHER_MEMORY_MODEL, f"kernel: {run.kernel}{patched}, yours counts receive memory otherwise"
+    return OTHER_MEMORY_MODEL, f"kernel: {run.kernel}{patched}, yours counts receive memory differently"
 
 
 def _is_other_kernel(kernel: str | None, run: Run) -> bool:

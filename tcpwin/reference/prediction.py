@@ -25,12 +25,12 @@ from tcpwin.reference.model import Run
 from tcpwin.units import binary_text, bytes_text, rate_text, share_text, time_text
 
 NEAR = 0.1
-"""Windows are whole segments and whole units of the scale: a tenth off is the same."""
+"""Tolerance: windows are whole segments and whole units of the scale."""
 REACHED = 0.7
 """Share of what the setting allows: rcv_ssthresh may stay a quarter below it."""
 
-UNKNOWN_KERNEL = "your kernel is older than 6.6: it is not known, and a newer one ignores the scale;"
-UNKNOWN_BOUND = "tcp_rmem bounded your window, and no buffer that the program set: your settings are not known;"
+UNKNOWN_KERNEL = "your kernel is older than 6.6 (it is unknown, and newer ones ignore the scale);"
+UNKNOWN_BOUND = "tcp_rmem bounded your window, not a buffer that the program set: your settings are unknown;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
             "this share for each connection"
         )
     if share > 1 + NEAR:
-        return f"{windows}, more than the model allows: other settings were in force, or a buffer that the program set"
+        return f"{windows}, more than the model allows: other settings were in force, or the program set a buffer"
     if share < REACHED:
         return f"{windows}, {share_text(share)} of it: the setting did not bound it"
     return f"{windows}, {share_text(share)} of it: they agree"
@@ -145,7 +145,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
     if reason is not None:
         return _nothing(reason)
     if run.rmem_max_bytes is None or not rtt_ns or not measured.window_max_bytes or not measured.goodput_bps:
-        return _nothing("The reference states no receive buffer, so that nothing follows for yours.")
+        return _nothing("The reference states no receive buffer, so it predicts nothing for yours.")
     models = None
     if kernel is not None and measured.rmem_max_bytes:
         models = measured_models(
@@ -158,7 +158,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
         run.rmem_max_bytes, run.adv_win_scale, kernel or kernel_version(run.kernel), rtt_ns, models=models
     )
     if allowed is None:
-        return _nothing("Neither your kernel nor the reference's is known, so that no window follows from the buffer.")
+        return _nothing("Neither your kernel nor the reference's is known, so the buffer's window is unknown.")
     if allowed.window_bytes <= measured.window_max_bytes * (1 + NEAR):
         return _nothing(f"The reference's settings allow no larger window than yours: {allowed.words}.")
     rest_ns = max(measured.duration_ns - measured.window_ns, 0)
@@ -178,20 +178,20 @@ def predict(measured: Measured, run: Run) -> Prediction:
     begin = f"With the settings of {run.reference}/{run.name}: {allowed.words}"
     if goodput <= measured.goodput_bps * (1 + NEAR):
         return _nothing(
-            f"{begin}, but no more than {rate_text(ceiling)} would come of it: "
-            f"the rate of now, {rate_text(measured.goodput_bps)}, stays."
+            f"{begin}, but this would reach no more than {rate_text(ceiling)}: the present rate, "
+            f"{rate_text(measured.goodput_bps)}, stays."
         )
     lines = [f'sysctl -w net.ipv4.tcp_rmem="{_rmem(measured, run)}"']
     if run.adv_win_scale is not None and (kernel is None or kernel < SCALING_RATIO_SINCE):
         lines.append(f"sysctl -w net.ipv4.tcp_adv_win_scale={run.adv_win_scale}")
     path = (
-        f"the path carries {rate_text(measured.path_rate_bps)} and no more"
+        f"the path carries no more than {rate_text(measured.path_rate_bps)}"
         if measured.path_rate_bps
-        else "the path carries it: a capture does not show what a path could carry (--rate says it)"
+        else "the path carries it: a capture does not show what a path could carry (give it with --rate)"
     )
     text = (
         f"{begin}, at most {rate_text(allowed.rate_bps)} over "
-        f"{time_text(rtt_ns)}. This transfer of {bytes_text(measured.volume_bytes)} should come to about "
+        f"{time_text(rtt_ns)}. This transfer of {bytes_text(measured.volume_bytes)} should reach about "
         f"{rate_text(goodput)} instead of {rate_text(measured.goodput_bps)}."
         + (f" No more, because {_sender_words(measured)}: raise it as well." if is_sender else "")
     )
@@ -203,12 +203,12 @@ def predict(measured: Measured, run: Run) -> Prediction:
         assumptions=(
             *(() if own else (UNKNOWN_BOUND,)),
             f"{path};",
-            f"the round trip stays {time_text(rtt_ns)}, and one window a round trip is the most;",
-            f"the kernel counts memory by {allowed.model.name}, and a byte costs no more than "
-            f"{float(allowed.model.overhead):.3g} bytes of memory: above that queues overflow too early;",
+            f"the round trip stays {time_text(rtt_ns)}, and the maximum is one window per round trip;",
+            f"the kernel counts memory by {allowed.model.name}, and a byte takes at most "
+            f"{float(allowed.model.overhead):.3g} bytes of memory: above that, queues overflow too early;",
             *(() if kernel else (UNKNOWN_KERNEL,)),
             f"slow start doubles the flight each round trip, and {_allow_as_much(measured)};",
-            f"the {time_text(rest_ns)} in which the window did not hold it back stay as they were.",
+            f"the {time_text(rest_ns)} in which the window did not limit it do not change.",
         ),
         text=text,
     )
@@ -240,17 +240,17 @@ def slow_start_ns(volume_bytes: int, first_flight_bytes: int, rtt_ns: int) -> in
 
 def _no_gain(measured: Measured, own: Allowed | None) -> str | None:
     if measured.limit == "capture":
-        return "What limited it is not known, so that nothing follows from another receive buffer."
+        return "Its limit is unknown, so the effect of another receive buffer is, too."
     if measured.limit not in WINDOW_LIMITS:
         return f"A larger receive buffer would not help: it was {measured.limited_by}."
     if measured.is_reader_slow:
         return f"A larger receive buffer would not help: the application on {measured.receiver} reads too slowly."
     if measured.is_unscaled:
-        return "A larger receive buffer would not help: without the window scale option 65,535 bytes are the most."
+        return "A larger receive buffer would not help: without the window scale option the maximum is 65,535 bytes."
     if own is not None and measured.window_max_bytes and measured.window_max_bytes < REACHED * own.window_bytes:
         return (
             f"A larger setting would not help: {own.words}, and the window never came above "
-            f"{binary_text(measured.window_max_bytes)}; a buffer that the program set, or too short a transfer, fits."
+            f"{binary_text(measured.window_max_bytes)}: the program set a buffer, or the transfer was too short."
         )
     return None
 

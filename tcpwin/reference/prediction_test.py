@@ -19,7 +19,7 @@ CLOSE = 0.25
 
 
 _TWIN_WORDS = {
-    True: "The run is a twin of what was captured: the same rate by the same limit.",
+    True: "The run is a twin of the captured transfer: the same rate and the same limit.",
     False: "The run is not a twin of the capture, so its behaviour under other settings does not apply to yours.",
 }
 
@@ -76,11 +76,11 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     if goodput and run.goodput_bps:
         rate_right = abs(run.goodput_bps / goodput - 1) <= CLOSE
         parts.append(
-            f"Predicted were {rate_text(goodput)}, the run came to {rate_text(run.goodput_bps)} "
+            f"The prediction was {rate_text(goodput)}, the run reached {rate_text(run.goodput_bps)} "
             f"({_apart(run.goodput_bps / goodput - 1)}), {run.limited_by}."
         )
         if not rate_right and run.limit != captured.limit:
-            parts.append(f"What was captured was {captured.limited_by}; the run's path has no traffic but its own.")
+            parts.append(f"The captured transfer was {captured.limited_by}; the run's path has no traffic but its own.")
     is_twin = None
     if prediction is None and goodput and run.goodput_bps:
         is_twin = abs(run.goodput_bps / goodput - 1) <= TWIN and _is_alike(captured, run)
@@ -93,9 +93,7 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         ("most in flight", _size(captured.flight_max_bytes), None, _size(run.flight_max_bytes)),
         ("throughput", _rate(captured.goodput_bps), _rate(goodput), _rate(run.goodput_bps)),
     )
-    return Against(
-        rows, window_right, rate_right, " ".join(parts) or "Nothing is known that could be compared.", is_twin
-    )
+    return Against(rows, window_right, rate_right, " ".join(parts) or "There is nothing to compare.", is_twin)
 
 
 def _is_alike(captured: Measured, run: Measured) -> bool:

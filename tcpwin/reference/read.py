@@ -33,7 +33,7 @@ _SCALED = {
     "window_max_mb": ("window_max_bytes", 1 << 20),
     "max_latency_us": ("max_latency_ns", 1_000),
 }
-"""Keys of the files: the field, and its units for each of the file's. For memory, "GB" and "MB" are powers of 1024."""
+"""Keys of the files, with the field and the units of each. For memory, "GB" and "MB" are powers of 1024."""
 
 
 @cache
@@ -48,7 +48,7 @@ def reference(name: str) -> Reference:
     """Return a reference by name.
 
     Raises:
-        KeyError: there is none such.
+        KeyError: unknown reference.
     """
     return references()[name]
 

@@ -1,6 +1,6 @@
-"""A transfer as the samples of its two sockets show it, where there are no packets.
+"""Measure a transfer without packets, from the samples of its two sockets.
 
-In: the snapshots of a bundle. Out: Measured of the socket that sent most. What only packets show stays None.
+In: the snapshots of a bundle. Out: Measured, for the socket that sent most; values that only packets show are None.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tcpwin.hosts import Bundle, Host, SocketSample
 
 LEAST_SPAN_NS = 950_000_000
-"""A second, less what samplers are early now and then."""
+"""A second, less the time by which samplers are sometimes early."""
 _Ends = tuple[str | None, int | None, str | None, int | None]
 
 
 def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None) -> Measured:
-    """The transfer of a bundle whose socket sent most, by `ss`, nstat and settings alone.
+    """Measure the transfer of the bundle's socket that sent most, by `ss`, nstat and settings alone.
 
     Args:
-        path: of the bundle: a folder, .zip or .tar.gz.
-        rate_bps: of the path, where it is known.
+        path: path of the bundle: a folder, .zip or .tar.gz.
+        rate_bps: the path's rate, if known.
 
     Raises:
         SnapshotError: not a bundle, or without samples of a socket that sent data.
@@ -61,7 +61,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
         workload=workload,
         shape=shape,
         limit="receiver_window" if is_limited else "capture",
-        limited_by=words if is_limited else "its sockets do not show what limited it",
+        limited_by=words if is_limited else "limited by something that its sockets do not show",
         is_reader_slow=is_limited and len(waits) * 2 >= len(received) > 0,
         window_ns=limited_ns,
         **host_facts(receiver, hosts[label]),
@@ -69,7 +69,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
 
 
 def sender_samples(path: str | PathLike[str]) -> Sequence[SocketSample]:
-    """The samples of the bundle's socket that sent most, in the order they were taken.
+    """Return the samples of the bundle's socket that sent most, in time order.
 
     Raises:
         SnapshotError: not a bundle, or without samples of a socket that sent data.
@@ -81,7 +81,7 @@ def sender_samples(path: str | PathLike[str]) -> Sequence[SocketSample]:
 def _read(
     path: str | PathLike[str],
 ) -> tuple[dict[str, Host], dict[str, dict[_Ends, list[SocketSample]]], str, _Ends]:
-    """The hosts of a bundle, their sockets, and which of these sent most."""
+    """Return the hosts of a bundle, their sockets, and the socket that sent most."""
     from tcpwin.hosts import Bundle
 
     with Bundle.open(fspath(path)) as bundle:
@@ -99,7 +99,7 @@ def _read(
 
 
 def _hosts(bundle: Bundle) -> dict[str, Host]:
-    """The hosts with all but their sockets, by label."""
+    """Return the hosts by label, without their sockets."""
     from tcpwin.hosts import Host
 
     hosts: dict[str, Host] = {}
@@ -134,7 +134,7 @@ def _sent(samples: Sequence[SocketSample]) -> int:
 
 
 def _pace(samples: Sequence[SocketSample]) -> Pace:
-    """Rates between samples that are about a second or more apart, each by its own time."""
+    """Return the rates between samples at least about a second apart, each with its own duration."""
     rates = []
     begin = samples[0]
     for sample in samples[1:]:
@@ -149,7 +149,7 @@ def _shape(pace: Pace, is_limited: bool, volume: int) -> tuple[str | None, str]:
     if is_limited and pace.oscillates:
         return OSCILLATING, "fast seconds alternate with slow ones, and the window held the sender back in some"
     if volume < LEAST_BULK_BYTES:
-        return None, f"only {volume:,} bytes, no transfer to speak of"
+        return None, f"only {volume:,} bytes, too few to compare"
     if pace.rates_bps and sum(rate > 0 for rate in pace.rates_bps) * 10 >= 9 * len(pace.rates_bps) and not is_limited:
         return BULK, "a bulk transfer: data in nearly every second"
-    return None, "samples of sockets show no shape that a reference has"
+    return None, "the socket samples resemble no reference workload"

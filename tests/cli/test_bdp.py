@@ -213,8 +213,8 @@ def test_the_document() -> None:
         },
         "lines": [],
         "notes": [
-            "From 6.6 on the kernel measures the share of payload per connection; 64/256 is assumed here. 256 × "
-            "Recv-Q ÷ r of `ss -tm` is what a connection has.",
+            "From 6.6 on the kernel measures the share of payload per connection; 64/256 is assumed here. A "
+            "connection's ratio is 256 × Recv-Q ÷ r of `ss -tm`.",
             "The send buffer is 2 × the window, the kernel's own factor (3 with BBR): large segments need less, small "
             "writes more.",
             "net.core.rmem_max and wmem_max bound only SO_RCVBUF and SO_SNDBUF, which switch autotuning off for the "

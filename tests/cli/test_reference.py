@@ -35,7 +35,7 @@ def test_one_run() -> None:
         "",
         "170p2",
         "  workload: oscillating-reader, round trip 300 ms, 1 Gbit/s",
-        "  kernel: version not stated, with the collapse patch",
+        "  kernel: unstated version, with the collapse patch",
         "  memory: tcp_rmem at most 170 MiB, tcp_adv_win_scale +2, 1.33 bytes of memory per byte of data, "
         "window 128 MiB",
         "  setting: net.ipv4.tcp_collapse_max_bytes = 6291456",
@@ -114,12 +114,12 @@ def test_a_capture_beside_the_references() -> None:
     text = likeness(SMALL_WINDOW, "--capture", "sender.pcap.gz", "--rate", "1gbit")
     flat = " ".join(text.split())
     assert "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. " in flat
-    assert "Yours came to 20.3 Mbit/s" in flat
+    assert "Yours reached 20.3 Mbit/s" in flat
     assert " 0.09 round trip: 282 ms, yours 300 ms" in flat, "the parts of the distance"
     assert "4 MiB at -2 gives 1 MiB." in flat
-    assert "should come to about 38.8 Mbit/s instead of 20.3 Mbit/s." in flat
+    assert "should reach about 38.8 Mbit/s instead of 20.3 Mbit/s." in flat
     assert '  sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"' in text.splitlines()
-    assert "  - the path carries 1 Gbit/s and no more;" in text.splitlines()
+    assert "  - the path carries no more than 1 Gbit/s;" in text.splitlines()
 
 
 def test_a_bundle_without_packets_is_compared_by_its_sockets() -> None:

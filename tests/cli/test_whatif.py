@@ -46,7 +46,7 @@ def test_the_document_has_what_python_has() -> None:
 
 def test_what_the_capture_cannot_say_is_one_sentence() -> None:
     assert "no prediction is possible" in refused("whatif", KEEP_ALIVE)
-    assert "--rate says it" in refused("whatif", SLOW_READER, "--lift", "receiver_application")
+    assert "give it with --rate" in refused("whatif", SLOW_READER, "--lift", "receiver_application")
     assert "no connection 9" in refused("whatif", SLOW_READER, "--connection", 9)
     assert "no TCP connection" in refused("whatif", CAPTURES / "broken" / "only-a-header.pcap")
 

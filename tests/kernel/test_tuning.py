@@ -16,7 +16,7 @@ LIMITS_NOTE = (
 )
 RATIO_NOTE = (
     "From 6.6 on the kernel measures the share of payload per connection; 128/256 is assumed here. "
-    "256 × Recv-Q ÷ r of `ss -tm` is what a connection has."
+    "A connection's ratio is 256 × Recv-Q ÷ r of `ss -tm`."
 )
 
 

@@ -163,7 +163,7 @@ def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
     assert (twin["duration_ns"]["high"], twin["confidence"]) == (before_ns, "possible")
     assert twin["change"] == "without slow reader"
     assert "it is a twin. Without slow reader it takes" in twin["text"]
-    assert "--rate says it" in twin["doubts"][0]
+    assert "give it with --rate" in twin["doubts"][0]
     said = tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path).stdout.decode()
     assert "slow reader slow reader congestion window" in " ".join(said.split())
 

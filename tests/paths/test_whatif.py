@@ -149,10 +149,10 @@ def test_each_names_the_limit_that_gains_most_in_the_lab() -> None:
 def test_what_the_capture_cannot_say_is_refused() -> None:
     with pytest.raises(WhatIfError, match="7 bytes"):
         tcpwin.whatif(connection(REAL / "wild" / "keep-alive.pcap"), {"receiver.tcp_rmem": "32M"})
-    with pytest.raises(WhatIfError, match="--window-scale says it"):
+    with pytest.raises(WhatIfError, match="give it with --window-scale"):
         tcpwin.whatif(connection(REAL / "lab" / "mid-connection.pcap.gz"), {"receiver.tcp_rmem": "32M"})
     slow = connection(REAL / "lab" / "slow-reader.pcap.gz")
-    with pytest.raises(WhatIfError, match="--rate says it"):
+    with pytest.raises(WhatIfError, match="give it with --rate"):
         tcpwin.whatif(slow, lift=["receiver_application"])
     with_rate = tcpwin.whatif(slow, lift=["receiver_application"], rate_bps=100e6).prediction
     assert with_rate is not None

@@ -40,7 +40,7 @@ def test_a_run_that_breaks_the_prediction_is_reported() -> None:
     captured = measured()
     found = against(captured, captured, predict(captured, reference("lab-bulk-300ms").run("512m2-stock")))
     assert found.is_rate_right is False
-    assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48 % less)" in found.verdict
+    assert "The prediction was 38.8 Mbit/s, the run reached 20.3 Mbit/s (48 % less)" in found.verdict
 
 
 def test_a_limit_of_the_capture_that_did_not_limit_the_run_is_reported() -> None:
@@ -49,7 +49,7 @@ def test_a_limit_of_the_capture_that_did_not_limit_the_run_is_reported() -> None
     )
     faster = replace(measured(), goodput_bps=40e6, limit="path", limited_by="limited by the path")
     assert (
-        "What was captured was limited by b's congestion window, cut by losses; the"
+        "The captured transfer was limited by b's congestion window, cut by losses; the"
         in against(captured, faster).verdict
     )
     assert "What was captured" not in against(captured, replace(faster, goodput_bps=captured.goodput_bps)).verdict

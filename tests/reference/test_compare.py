@@ -81,7 +81,7 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     assert small_window.best is reference("lab-bulk-300ms").run("512m2-stock")
     assert small_window.verdict.startswith(
         "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) "
-        "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. Yours came to "
+        "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. Yours reached "
     )
     # From the first byte to the last ACK: at the receiver that is a round trip shorter than at the sender.
     assert small_window.measured.goodput_bps == pytest.approx(20.8e6, rel=0.03)
@@ -116,7 +116,7 @@ def test_the_prediction_for_the_references_settings(small_window: Comparison) ->
         'sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"',
         "sysctl -w net.ipv4.tcp_adv_win_scale=-2",
     )
-    assert "the path carries 1 Gbit/s and no more;" in prediction.assumptions
+    assert "the path carries no more than 1 Gbit/s;" in prediction.assumptions
 
 
 def bulk(**other: object) -> Measured:
@@ -169,9 +169,9 @@ def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> N
     [
         ({"limit": "path_rate", "limited_by": "limited by the path"}, "would not help: it was limited by the path."),
         ({"is_reader_slow": True}, "the application on b reads too slowly."),
-        ({"is_unscaled": True}, "without the window scale option 65,535 bytes are the most."),
+        ({"is_unscaled": True}, "without the window scale option the maximum is 65,535 bytes."),
         ({"window_max_bytes": MIB // 2}, "the window never came above 512 KiB"),
-        ({"limit": "capture"}, "is not known"),
+        ({"limit": "capture"}, "Its limit is unknown"),
         (
             {"rmem_max_bytes": 512 * MIB, "window_max_bytes": 128 * MIB},
             "allow no larger window than yours: 512 MiB at -2 gives 128 MiB.",
@@ -191,7 +191,7 @@ def test_no_gain_is_promised(other: dict[str, object], said: str) -> None:
         ({"rtt_ns": 2_000 * MS}, "yours is 2 s"),
         ({"path_rate_bps": 10e6}, "its path carries 10 Mbit/s"),
         ({"best_second_bps": 30e9, "rtt_ns": 30 * MS}, "it carried 30 Gbit/s"),
-        ({"rtt_ns": None}, "its round trip is not known"),
+        ({"rtt_ns": None}, "its round trip is unknown"),
         ({"workload": None, "shape": "a trickle"}, "no reference has its shape: a trickle"),
     ],
 )
@@ -204,11 +204,11 @@ def test_a_transfer_far_from_all_runs_gets_no_verdict(other: dict[str, object], 
 @all_cases(
     ("name", "said"),
     [
-        ("bundles/slow-reader.zip", "a reader that was slow or stood still"),
+        ("bundles/slow-reader.zip", "a reader that was slow or stopped"),
         ("bundles/without-syn.zip", "its path carries 46.3 Mbit/s"),
         ("wild/keep-alive.pcap", "the sender had nothing to send for most of the time"),
         ("wild/lossy-path.pcapng.gz", "a transfer of 13 round trips"),
-        ("lab/zero-window-stall.pcap.gz", "a reader that was slow or stood still"),
+        ("lab/zero-window-stall.pcap.gz", "a reader that was slow or stopped"),
     ],
 )
 def test_captures_that_no_reference_is_like(name: str, said: str) -> None:
@@ -224,7 +224,7 @@ def test_without_settings_the_prediction_says_what_it_assumes() -> None:
     found = compare(connection, rate_bps=1e9)
     assert found.agreement is None
     assert found.prediction is not None
-    assert any("your settings are not known" in each for each in found.prediction.assumptions)
+    assert any("your settings are unknown" in each for each in found.prediction.assumptions)
     assert any("your kernel is older than 6.6" in each for each in found.prediction.assumptions)
     assert any("the sender's buffer (tcp_wmem)" in each for each in found.prediction.assumptions)
 
@@ -244,12 +244,12 @@ def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
 @all_cases(
     ("other", "said"),
     [
-        ({"loss_share": 0.01}, "its path loses 1.00 % of the segments by chance, and no reference's does"),
+        ({"loss_share": 0.01}, "its path randomly loses 1.00 % of the segments, and no reference's does"),
         ({"limit": "path_policer", "limited_by": "limited by a policer"}, "it was limited by a policer"),
         ({"workload": "oscillating-reader", "kernel": "6.12.1", "path_rate_bps": 1e9}, "has Linux 6.12.1"),
         ({"rtt_ns": 600 * MS, "path_rate_bps": 1e9}, "yours is 600 ms"),
         ({"path_rate_bps": 40e6}, "its path carries 40 Mbit/s"),
-        ({}, "it carried 25 Mbit/s, and what its path carries does not show (--rate says it)"),
+        ({}, "it carried 25 Mbit/s, and its path's rate is unknown (give it with --rate)"),
     ],
 )
 def test_what_would_mislead_is_not_shown(other: dict[str, object], said: str) -> None:

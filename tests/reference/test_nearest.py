@@ -70,7 +70,7 @@ def test_a_kernel_counts_by_its_memory_model() -> None:
     found = nearest(kernel="6.6", limit=1000)
     [default] = [near for near in found if near.run.name == "iowa-new"]
     assert default.distance == 2.0
-    assert default.why == ("kernel: 5.15.32 with the collapse patch, yours counts receive memory otherwise",)
+    assert default.why == ("kernel: 5.15.32 with the collapse patch, yours counts receive memory differently",)
 
 
 def test_runs_without_measured_figures_are_left_out() -> None:

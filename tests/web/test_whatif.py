@@ -126,7 +126,7 @@ def test_the_page_ranks_limits_and_predicts_a_change(client: TestClient) -> None
 def test_the_page_says_what_else_it_needs(client: TestClient) -> None:
     id = analysed(client, SLOW_READER.read_bytes(), SLOW_READER.name)
     page = page_of(client, id, lift="receiver_application")
-    assert "the path's rate, given here, says it" in page
+    assert "enter the path's rate here" in page
     assert "--rate says" not in page
     assert "Without slow reader" in page_of(client, id, lift="receiver_application", rate_mbps="10")
 

@@ -34,7 +34,7 @@ FASTER = 1.1
 """Multiple of the captured throughput beyond which an assumed path rate decides."""
 FILLED_SHARE = 0.02
 """Share of the life: if the path was full for less, its rate may come from bursts."""
-ASSUMED = "the capture does not show what the path carries, and the run's was assumed: --rate says it"
+ASSUMED = "the capture does not show what the path carries, and the run's was assumed: give it with --rate"
 """Doubt about an assumed path rate."""
 
 
@@ -107,7 +107,7 @@ class Twin:
         """Return the result in a sentence or two."""
         first = self.as_it_was.measured
         came = (
-            f"The run as it was came to {_rate(first.goodput_bps)}, {first.limited_by}; captured were "
+            f"The unchanged run reached {_rate(first.goodput_bps)}, {first.limited_by}; the capture reached "
             f"{_rate(self.captured.goodput_bps)}, {self.captured.limited_by}"
         )
         if not self.is_twin:
@@ -226,15 +226,15 @@ def _doubts(
     if series != fitting and path.receiver.kernel is not None:
         doubts.append(f"it ran on Linux {series}, and {fitting} counts receive memory as the receiver's does")
     elif series != fitting:
-        doubts.append(f"it ran on Linux {series}, and which the receiver has is not known")
+        doubts.append(f"it ran on Linux {series}, and the receiver's Linux is unknown")
     if is_faster and not is_told and (path.rate_bps.value is None or is_own_pace(path, data, life)):
         doubts.append(ASSUMED)
     elif is_faster and not is_told and not is_filled and then.measured.limit == "path_rate":
         doubts.append("the path was never full: the rate that its bursts show may be the sender's own pace")
     if life.times_ns.get("path_policer", 0) > FILLED_SHARE * life.total_ns:
-        doubts.append("what a policer's bucket holds is not in the capture")
+        doubts.append("the capture does not show the size of the policer's bucket")
     if changes.algorithm is not None and path.loss_kind is None and path.loss_share.value:
-        doubts.append("where the losses came from is not known: the run's path has none")
+        doubts.append("the cause of the losses is unknown: the run's path has none")
     return doubts
 
 

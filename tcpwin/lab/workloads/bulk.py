@@ -20,14 +20,14 @@ class ServeSettings:
 
     seconds: float = setting(10.0, "Duration of sending; 0 if bytes are given.")
     bytes: int = setting(0, "Number of bytes to send instead.")
-    chunk_bytes: int = setting(131072, "Of one write.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DriveSettings:
     """How it is read."""
 
-    chunk_bytes: int = setting(131072, "Of one read.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one read.", least=1)
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:

@@ -26,7 +26,7 @@ class ServeSettings:
     """How requests are answered."""
 
     work_s: float = setting(0.0, "Time from a whole request to its answer.")
-    slow_every: int = setting(0, "Every so many requests …")
+    slow_every: int = setting(0, "After each this many requests …")
     slow_s: float = setting(0.0, "… take this much longer.")
     parts: int = setting(1, "Number of writes of an answer.", least=1)
     nagle: bool = setting(False, "Leave Nagle's algorithm on.")

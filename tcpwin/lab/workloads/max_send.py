@@ -31,7 +31,7 @@ class ServeSettings:
     write_s: float = setting(15.0, "Seconds of writing.")
     hold_s: float = setting(30.0, "Seconds of waiting.")
     connections: int = setting(10000, "Maximum number; writing begins when it is reached.", least=1)
-    chunk_bytes: int = setting(65536, "Of one write.", least=1)
+    chunk_bytes: int = setting(65536, "Size of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)

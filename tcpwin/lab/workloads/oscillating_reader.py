@@ -23,7 +23,7 @@ _MOST_WAIT = struct.pack("@ll", 0, 50_000)
 class ServeSettings:
     """Sending options."""
 
-    chunk_bytes: int = setting(1 << 20, "Of one write.", least=1)
+    chunk_bytes: int = setting(1 << 20, "Size of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class DriveSettings:
     slow_s: int = setting(15, "Seconds of slow reading.")
     slow_share: float = setting(0.05, "Share of the fastest second's bytes, read in each slow second.")
     loops: int = setting(3, "How often.", least=1)
-    chunk_bytes: int = setting(1 << 20, "Of one read.", least=1)
+    chunk_bytes: int = setting(1 << 20, "Size of one read.", least=1)
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:

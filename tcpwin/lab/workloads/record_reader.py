@@ -22,7 +22,7 @@ from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish
 class ServeSettings:
     """The records."""
 
-    record_bytes: int = setting(65536, "Of one record.", least=1)
+    record_bytes: int = setting(65536, "Size of one record.", least=1)
     records: int = setting(100, "How many.", least=1)
 
 
@@ -30,7 +30,7 @@ class ServeSettings:
 class DriveSettings:
     """How it is read."""
 
-    record_bytes: int = setting(65536, "Of one record.", least=1)
+    record_bytes: int = setting(65536, "Size of one record.", least=1)
     receive_buffer_bytes: int = setting(65536, "Locked with SO_RCVBUF, which Linux doubles; 0: the kernel's.")
     look_s: float = setting(0.01, "Interval between checks for a record.", least=0.001)
     give_up_s: float = setting(10.0, "Leave after this time without a record.")

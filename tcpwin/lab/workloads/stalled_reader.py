@@ -19,7 +19,7 @@ class ServeSettings:
     """How much is sent."""
 
     bytes: int = setting(20_000_000, "In all.", least=1)
-    chunk_bytes: int = setting(131072, "Of one write.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class DriveSettings:
     read_s: float = setting(1.0, "Seconds of reading before each stall.")
     stall_s: float = setting(5.0, "Seconds of a stall.")
     stalls: int = setting(1, "How many.")
-    chunk_bytes: int = setting(131072, "Of one read.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one read.", least=1)
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:

@@ -24,7 +24,7 @@ class ServeSettings:
     """How much is sent, and how."""
 
     bytes: int = setting(10_000_000, "In all.", least=1)
-    chunk_bytes: int = setting(131072, "Of one write.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one write.", least=1)
     rate_mbps: float = setting(0.0, "Maximum writing rate; 0: as fast as the kernel accepts.")
     pause_bytes: int = setting(0, "Pause after each block of this many bytes; 0: never.")
     pause_s: float = setting(0.0, "Seconds of a pause.")
@@ -40,7 +40,7 @@ class ServeSettings:
 class DriveSettings:
     """How it is read."""
 
-    chunk_bytes: int = setting(131072, "Of one read.", least=1)
+    chunk_bytes: int = setting(131072, "Size of one read.", least=1)
     rate_mbps: float = setting(0.0, "Maximum reading rate; 0: immediately.")
     fast_bytes: int = setting(0, "With slow_bytes: read this many immediately …")
     slow_bytes: int = setting(0, "… and then this many at rate_mbps, repeatedly; 0: all at rate_mbps.")

@@ -23,7 +23,7 @@ class ServeSettings:
 
     buffer_bytes: tuple[int, ...] = setting(_SIZES, "Send buffers, one transfer each; 0: the kernel's.")
     seconds: float = setting(10.0, "Duration of each transfer.")
-    chunk_bytes: int = setting(1 << 20, "Of one write.", least=1)
+    chunk_bytes: int = setting(1 << 20, "Size of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class DriveSettings:
     """How it is read."""
 
     buffer_bytes: tuple[int, ...] = setting(_SIZES, "Receive buffers, one transfer each; 0: the kernel's.")
-    chunk_bytes: int = setting(1 << 20, "Of one read.", least=1)
+    chunk_bytes: int = setting(1 << 20, "Size of one read.", least=1)
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:

@@ -1,10 +1,10 @@
--- tcpwin in Wireshark: fields of what tcpwin found at each packet, from the index that `tcpwin wireshark index` wrote.
+-- tcpwin in Wireshark: fields with tcpwin's results for each packet, from an index by `tcpwin wireshark index`.
 --
 -- `tcpwin wireshark install` writes this file where Wireshark and tshark look for plugins. It reads an index block by
--- block, believes none of it that does not fit the capture, and never writes a file.
+-- block, rejects whatever does not match the capture, and never writes a file.
 
 local COMMAND = "@COMMAND@"
--- Files here are named by the time of a capture's first packet and hold the path of its index.
+-- Files in this folder are named after the time of a capture's first packet, and contain the path of its index.
 local KNOWN = "@KNOWN@"
 
 local MAGIC, VERSION = "tcpwin-index ", "1\n\0"
@@ -16,26 +16,26 @@ local AGAIN = ". Write it again: " .. HOW
 
 local tcpwin = Proto("tcpwin", "tcpwin")
 local field = {
-    connection = ProtoField.uint32("tcpwin.connection", "Connection", base.DEC, nil, 0, "Number, as tcpwin has it"),
+    connection = ProtoField.uint32("tcpwin.connection", "Connection", base.DEC, nil, 0, "Connection number in tcpwin"),
     limit = ProtoField.string("tcpwin.limit", "Limit", base.UNICODE, "What limited the connection"),
-    second_limit = ProtoField.string("tcpwin.second_limit", "Second limit", base.UNICODE, "Another of like size"),
-    share = ProtoField.double("tcpwin.share", "Share", base.NONE, "Of the connection's duration that the limit has"),
+    second_limit = ProtoField.string("tcpwin.second_limit", "Second limit", base.UNICODE, "Another limit of similar size"),
+    share = ProtoField.double("tcpwin.share", "Share", base.NONE, "The limit's share of the connection's duration"),
     cost = ProtoField.relative_time("tcpwin.cost", "Cost", base.NONE, "Time that the limit cost"),
     confidence = ProtoField.string("tcpwin.confidence", "Confidence", base.UNICODE, "certain, likely or possible"),
     owner = ProtoField.string("tcpwin.owner", "Owner", base.UNICODE, "Who can change the limit"),
     verdict = ProtoField.string("tcpwin.verdict", "Verdict", base.UNICODE, "What limited the connection, in words"),
     fix = ProtoField.string("tcpwin.fix", "Fix", base.UNICODE, "What to change"),
     direction = ProtoField.string("tcpwin.direction", "Direction", base.UNICODE, "a_to_b or b_to_a"),
-    flight = ProtoField.uint32("tcpwin.flight", "Bytes in flight", base.DEC, nil, 0, "Of this packet's sender"),
-    window = ProtoField.uint32("tcpwin.window", "Receive window", base.DEC, nil, 0, "That this packet offers, bytes"),
-    rtt = ProtoField.relative_time("tcpwin.rtt", "Round trip", base.NONE, "Of the data that this packet acknowledges"),
-    cause = ProtoField.string("tcpwin.cause", "Cause", base.UNICODE, "Why it was sent again, or came late"),
-    event = ProtoField.string("tcpwin.event", "Event", base.UNICODE, "What happened at this packet"),
+    flight = ProtoField.uint32("tcpwin.flight", "Bytes in flight", base.DEC, nil, 0, "Bytes in flight from this packet's sender"),
+    window = ProtoField.uint32("tcpwin.window", "Receive window", base.DEC, nil, 0, "Window that this packet offers, in bytes"),
+    rtt = ProtoField.relative_time("tcpwin.rtt", "Round trip", base.NONE, "Round trip of the data that this packet acknowledges"),
+    cause = ProtoField.string("tcpwin.cause", "Cause", base.UNICODE, "Why the packet was retransmitted or late"),
+    event = ProtoField.string("tcpwin.event", "Event", base.UNICODE, "Event at this packet"),
     finding = ProtoField.string("tcpwin.finding", "Finding", base.UNICODE, "Rule whose finding this packet proves"),
-    problem = ProtoField.string("tcpwin.problem", "Problem", base.UNICODE, "Why nothing is said of this capture"),
+    problem = ProtoField.string("tcpwin.problem", "Problem", base.UNICODE, "Why there are no results for this capture"),
 }
 tcpwin.fields = field
-tcpwin.prefs.index = Pref.string("Index", "", "Index of the capture; empty: the one written for it last on this machine")
+tcpwin.prefs.index = Pref.string("Index", "", "Index of the capture; empty: the last one written for it on this machine")
 
 local packet_time = Field.new("frame.time_epoch")
 
@@ -92,7 +92,7 @@ local function open_index(path)
     end
     local header = read_at(file, 0, HEADER_BYTES)
     if header == nil or header:sub(1, #MAGIC) ~= MAGIC then
-        return refuse("is no index of tcpwin")
+        return refuse("is not a tcpwin index")
     end
     if header:sub(#MAGIC + 1, 16) ~= VERSION then
         return refuse("is an index of another version of tcpwin")
@@ -130,7 +130,7 @@ local function open_index(path)
     }
 end
 
--- Where a record lies: the block that holds it, and its place there; nil where the block is damaged.
+-- Return a record's block and its position in it, or nil if the block is damaged.
 local function record_at(base_offset, bytes, number)
     local block_bytes = BLOCK * bytes
     local offset = base_offset + math.floor(number / BLOCK) * (block_bytes + 4)
@@ -187,7 +187,7 @@ local function look_for_index(tree, time)
     end
 end
 
--- Whether the capture's packet is the one that was indexed: 0 says that nobody knows.
+-- Whether the capture's packet is the indexed one; 0 means unknown.
 local function is_same(check, time)
     if check == 0 or time == nil or time.secs < 0 then
         return true
@@ -331,7 +331,7 @@ local function open_connection(number)
     end
 end
 
--- Wireshark 4.2 and later tell a menu item of which packet it is.
+-- Wireshark 4.2 and later pass the selected packet to a menu item.
 if register_packet_menu ~= nil then
     register_packet_menu("tcpwin/Open connection in tcpwin", function(...)
         for _, each in ipairs({ ... }) do
@@ -346,7 +346,7 @@ elseif gui_enabled() then
         new_dialog("Open a connection in tcpwin", function(text)
             local number = tonumber(text)
             if number == nil or number < 0 or number ~= math.floor(number) then
-                report_failure("tcpwin: " .. tostring(text) .. " is no number of a connection")
+                report_failure("tcpwin: " .. tostring(text) .. " is not a connection number")
                 return
             end
             open_connection(number)

@@ -42,7 +42,7 @@ def test_the_page_holds_verdict_table_runs_and_prediction(report: Report, compar
     told = section(page)
     assert comparison.verdict is not None
     # The run's settings give 128 MiB, these 1 MiB: 4 MiB at -2.
-    assert "602 Mbit/s on average, over 300 ms. Yours came to 20.3 Mbit/s" in comparison.verdict
+    assert "602 Mbit/s on average, over 300 ms. Yours reached 20.3 Mbit/s" in comparison.verdict
     assert comparison.verdict in told
     assert "emory model: 4 MiB at -2 gives 1 MiB" in told
     for row in comparison.rows:

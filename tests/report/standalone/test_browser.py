@@ -234,7 +234,7 @@ def test_print_shows_what_is_folded_and_no_tools(
         assert page.locator("details:not([open])").count() == 0
         assert page.locator("#search").is_hidden()
         assert len(column(page, "id")) == 20
-        assert page.get_by_text("Paper has the first 20 rows.").is_visible()
+        assert page.get_by_text("On paper, only the first 20 rows are shown.").is_visible()
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.locator("details[open]").count() == 0
     out = tmp_path / "report.pdf"

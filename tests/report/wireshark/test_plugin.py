@@ -205,10 +205,10 @@ def test_a_capture_that_grew(desk: Desk, tool: Callable[[str], str]) -> None:
 @all_cases(
     ("spoil", "words"),
     [
-        (lambda _: b"a text\n" * 10, "is no index of tcpwin"),
+        (lambda _: b"a text\n" * 10, "is not a tcpwin index"),
         (lambda data: data[:13] + b"2" + data[14:], "is an index of another version of tcpwin"),
-        (lambda data: data[:30], "is no index of tcpwin"),
-        (lambda _: b"", "is no index of tcpwin"),
+        (lambda data: data[:30], "is not a tcpwin index"),
+        (lambda _: b"", "is not a tcpwin index"),
         (lambda data: data[:-1], "is damaged"),
         (lambda data: data + b"\0", "is damaged"),
         (lambda data: data[:20] + b"\xff\xff\xff\xff" + data[24:], "is damaged"),

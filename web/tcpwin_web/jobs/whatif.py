@@ -107,7 +107,7 @@ def _describe(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
 
 def _here(reason: str) -> str:
     """Rephrase a reason for the page where it names an option of the command line."""
-    return reason.replace("--rate says it", "the path's rate, given here, says it")
+    return reason.replace("give it with --rate", "enter the path's rate here")
 
 
 def _only_lift(prediction: Prediction) -> str | None:

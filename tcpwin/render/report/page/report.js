@@ -48,7 +48,7 @@
     }
     return value;
   }
-  // Titles hold their colour in a style.
+  // Titles contain their colour in a style.
   const recoloured = (text, map) => text.includes("color:#") ? text.replace(/#[0-9a-f]{6}/gi, (c) => map[c] ?? c) : text;
   function inTheme(figure) {
     const copy = structuredClone(figure);
@@ -59,7 +59,7 @@
     if (hover) copy.layout.hoverlabel = { ...copy.layout.hoverlabel, bgcolor: COLOURS.darkHover };
     return copy;
   }
-  // Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height.
+  // If the legend fits only one column, the figure grows, so that its plot keeps its height.
   async function makeRoom(plot, figure) {
     const shown = find(".legend .bg", plot)?.getBoundingClientRect().height ?? 0;
     const lacking = Math.round(shown - (figure.layout.meta?.legend_height ?? shown));
@@ -89,10 +89,10 @@
     });
     return work;
   }
-  // In a PDF the pattern of each bar is a picture as large as all of them: so many are drawn, those of the first figures..
+  // In a PDF, each bar's pattern is a picture as large as all bars: only few bars of the first figures keep theirs.
   let patterned = 0;
   function plain(trace, bars) {
-    // Each dot that is not opaque is a picture too.
+    // Each dot that is not opaque is also a picture.
     if (trace.type === "scatter" && trace.marker?.opacity) delete trace.marker.opacity;
     if (!trace.marker?.pattern) return;
     if (bars > MOST_PATTERNED || patterned + bars > MOST_PATTERNED_OF_ALL) delete trace.marker.pattern;
@@ -101,7 +101,7 @@
   function redraw() {
     for (const [plot, figure] of shown) {
       const themed = inTheme(figure);
-      // A figure taller than a page would be torn: all of it is made smaller.
+      // A figure taller than a page would be split: shrink it.
       const share = isPrinted ? Math.min(1, PAPER_HEIGHT / parseFloat(plot.style.height)) : 1;
       plot.style.zoom = share;
       if (isPrinted) themed.layout.width = PAPER_WIDTH / share;
@@ -117,7 +117,7 @@
     for (const entry of entries) if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }
   }, { rootMargin: "600px" });
   plots.forEach((plot) => near.observe(plot));
-  // The rest is drawn when there is time, so that paper has all of them.
+  // Draw the others when the browser is idle, so that they are ready for printing.
   const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 500));
   const drawRest = () => {
     const next = plots.find((plot) => !drawn.has(plot));
@@ -146,7 +146,7 @@
       setTimeout(() => { label.data = "Copy"; }, 1500);
     });
   }
-  // What scrolls can be scrolled by keys as well; what does not is no stop on the way.
+  // Make scrolling elements focusable, and only those, so that keys can scroll them.
   const boxes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const name = find("caption", target)?.textContent;
@@ -158,7 +158,7 @@
   all(".needs-script").forEach((each) => { each.hidden = false; });
 
   // ---- the table of connections ----------------------------------------------------------------------------------
-  // tcpwin/units.py, for the values of this table; tests/report/standalone holds the two to each other.
+  // The same as tcpwin/units.py, for the values of this table; tests/report/standalone compares the two.
   const PREFIXES = ["", "k", "M", "G", "T"];
   const TIMES = [["d", 86400e6, 3], ["h", 3600e6, 2], ["min", 60e6, 2], ["s", 1e6, 1], ["ms", 1e3, 1], ["µs", 1, 0]];
   const rounded = (value) => Number(value.toPrecision(3));
@@ -167,7 +167,7 @@
     let place = 0;
     while (rounded(value / 1000 ** place) >= 1000 && place < PREFIXES.length - 1) place += 1;
     if (place) return `${digits(value / 1000 ** place)} ${PREFIXES[place]}${unit}`;
-    // "0 B" would say that there is none.
+    // "0 B" would mean that there is none.
     if (value > 0 && value < 0.5) return `${value < 0.001 ? "less than 0.001" : Number(value.toPrecision(2))} ${unit}`;
     return `${value.toFixed(0)} ${unit}`;
   }
@@ -185,7 +185,7 @@
     name: (value, column) => column.names[value],
   };
 
-  // The page says it in words.
+  // The page states it in words.
   const PRINTED_ROWS = 20;
 
   class Rows {
@@ -258,7 +258,7 @@
         this.body.replaceChildren(this.line(this.shown[0], 0));
         this.height = this.body.firstChild.getBoundingClientRect().height || 29;
       }
-      // Browsers bound the height of an element: beyond half of it, a row stands for several.
+      // Browsers limit an element's height: beyond half of the limit, one row's height stands for several rows.
       const step = Math.max(1, (total * this.height) / 8e6);
       const top = Math.max(0, Math.floor((this.box.scrollTop / this.height) * step) - 8);
       const first = this.isPrinted ? 0 : top;
@@ -277,7 +277,8 @@
     sortBy(place) {
       const column = this.columns[place];
       const isText = column.kind === "text" || column.kind === "name";
-      // What costs, first: numbers fall at the first click, names and the number of the connection rise.
+      // On the first click numbers sort in descending order; names, connection numbers and start times in ascending
+      order.
       const isFirst = this.sorting?.place !== place;
       const isDown = isFirst ? !isText && column.key !== "id" && column.key !== "start" : !this.sorting.isDown;
       this.sorting = { place, isDown };
@@ -288,7 +289,7 @@
       const values = column.kind === "name" ? column.values.map((value) => column.names[value]) : column.values;
       const compare = isText ? new Intl.Collator("en", { numeric: true }).compare : (one, other) => one - other;
       const sign = isDown ? -1 : 1;
-      // Rows without a value stand last either way.
+      // Rows without a value come last in either order.
       this.order = this.order.slice().sort((one, other) => {
         const [left, right] = [values[one], values[other]];
         if (left === null || right === null) return (left === null) - (right === null) || one - other;
@@ -325,7 +326,7 @@
     ? once("packed-table", (text) => { rows = new Rows(JSON.parse(text).columns); follow(); })
     : Promise.resolve();
 
-  // A link to a connection that is not told in full leads to its row.
+  // A link to a connection that is not shown in full leads to its row.
   function follow() {
     const found = /^#connection-(\d+)$/.exec(location.hash);
     if (found && !document.getElementById(found[0].slice(1))) rows?.mark(Number(found[1]));
@@ -351,7 +352,7 @@
     root.dataset.theme = screenTheme;
     redraw();
   });
-  // What prints the page by itself asks for everything at once.
+  // A program that prints the page requests everything at once.
   if (root.dataset.print) {
     root.dataset.theme = "light";
     Promise.all([ready, drawAll()]).then(() => { root.dataset.ready = "true"; });
