@@ -36,7 +36,7 @@ _TIMES = (
     ("µs", 10**3, 0),
     ("ms", 10**6, 1),
     ("s", 10**9, 1),
-    # From two of a unit on: 90 s says more than 1.5 min, and 100 min more than 1.67 h.
+    # Two minutes or hours at least: 90 s reads better than 1.5 min, and 100 min better than 1.67 h.
     ("min", 60 * 10**9, 2),
     ("h", 3600 * 10**9, 2),
     ("d", 86_400 * 10**9, 3),
@@ -50,21 +50,21 @@ def time_text(ns: float | None) -> str:
     if ns <= 0:
         return f"-{time_text(-ns)}" if ns else "0 s"
     unit, size = _time_unit(ns)
-    # A mean may hold parts of a nanosecond, which no clock does.
+    # A mean may have fractions of a nanosecond, which no clock measures.
     return f"{_digits(ns / size if ns >= 1000 else round(ns) / size)} {unit}"
 
 
 def _time_unit(ns: float) -> tuple[str, int]:
-    """The largest unit of which there is enough, as three digits say, and its nanoseconds."""
+    """Return the largest unit whose minimum a duration of three digits reaches, and the unit's nanoseconds."""
     for unit, size, least in reversed(_TIMES):
-        # Far below, rounding makes no difference.
+        # Rounding cannot raise a value that is far below.
         if ns > size * least * 0.99 and _rounded(ns / size) >= least:
             return unit, size
     return _TIMES[0][:2]
 
 
 def rest_text(whole_ns: int, part_ns: int) -> str:
-    """Write what is left of a duration without a part, so that the three add up as they are written."""
+    """Write a duration minus a part of it, so that the rounded part and rest add up to the rounded duration."""
     unit, size = _time_unit(whole_ns)
     whole, part = _rounded(whole_ns / size), _rounded(part_ns / size)
     last = Decimal(1).scaleb(whole.adjusted() - 2)
@@ -90,7 +90,7 @@ def rate_text(bits_per_second: float | None) -> str:
 
 
 def share_text(share: float | None, *, places: int = 0) -> str:
-    """Write a share of a whole: ``89 %``; what is there, but rounds to nothing, is ``<1 %``."""
+    """Write a share of a whole: ``89 %``; a positive share that rounds to 0 is ``<1 %``."""
     if share is None:
         return "unknown"
     least = f"{10.0**-places:.{places}f}"
@@ -122,7 +122,7 @@ def name_text(name: str) -> str:
 
 
 def begin(text: str) -> str:
-    """A text as a sentence begins; a side, ``a`` or ``b``, keeps its name."""
+    """Capitalize the first letter of a text, unless it is the side ``a`` or ``b``."""
     return text if text[1:2] in (" ", "'") else text[:1].upper() + text[1:]
 
 
@@ -145,7 +145,7 @@ def _scaled(value: float, units: Sequence[tuple[str, int]]) -> str:
 
 
 def _rounded(value: float) -> Decimal:
-    """The number that three significant digits say."""
+    """Round to three significant digits."""
     return _THREE.create_decimal(value)
 
 

@@ -40,7 +40,7 @@ EXCHANGE_COLUMNS = {
     "answer_frame": "First segment of the answer.",
     "answer_end_frame": "Last segment of the answer.",
     "start_ns": "Time of the request's first segment at the capture point, in nanoseconds since the epoch.",
-    "think_ns": "From when a had the last answer, or the connection, to when it asked.",
+    "think_ns": "From when a had the last answer, or the connection was open, to when a asked.",
     "request_ns": "From the first to the last segment of the request.",
     "path_ns": "Round trip of the path: its part of the waits for the request and for the answer.",
     "work_ns": "From when b had the request to when it sent the first byte of the answer.",

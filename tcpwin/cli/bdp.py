@@ -239,7 +239,7 @@ def _table(needed: Plan, computed: str, *, is_audit: bool) -> list[str]:
         for name, reach in (("tcp_rmem", needed.default_receive), ("tcp_wmem", needed.default_send))
     ]
     set_lines = [f"  {line}" for line in needed.lines] or ["  nothing: the defaults suffice"]
-    # An audit lists only what that host needs: it may have more already.
+    # An audit omits these lines: the host may already have larger values.
     to_set = (
         []
         if is_audit

@@ -70,7 +70,7 @@ def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool) -> list[str]:
     """Return the captures to read separately; none for a single capture, or for pieces of one.
 
-    A folder with several captures and no snapshot represents these.
+    A folder with several captures and no snapshot stands for its captures.
 
     Raises:
         UsageError: an option that is for a single capture.
@@ -182,7 +182,7 @@ class _Work(Generic[T]):
 
 
 def _alone(work: _Work[T], file: str) -> Answered[T]:
-    """Read a file again whose process ended, by itself."""
+    """Read a file again, in a process of its own, after the process that read it ended."""
     from concurrent.futures.process import BrokenProcessPool
 
     from tcpwin.processes import alone

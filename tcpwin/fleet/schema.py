@@ -47,7 +47,7 @@ _ID = Column("connection", "int", "Number of the connection within its capture: 
 
 _CAPTURE_TEXTS = {
     "name": ("str", "Path or address of the capture."),
-    "error": ("str", "Why it could not be read, and its other columns are null; null if it could be read."),
+    "error": ("str", "Why it could not be read (its other columns are then null); null if it could."),
     "warnings": ("list", "Problems with the capture or its snapshots."),
     "files": ("int", "Files that are read as this one capture."),
     "snapshots": ("int", "Number of its snapshot files."),

@@ -433,7 +433,7 @@ def _find_archive(path: Path, max_bytes: int, max_members: int, max_ratio: int) 
             raw.close()
             return _Zip(path, max_members, max_ratio)
         if start[:4] in _FRAMES:
-            raise SnapshotError(f"compressed by {_FRAMES[start[:4]]}, of which only gzip is read", str(path))
+            raise SnapshotError(f"compressed by {_FRAMES[start[:4]]}; only gzip is read", str(path))
         overhead = 1 << 20  # Headers and the padding at the end.
         limit = max_bytes + overhead
         file: IO[bytes] = raw

@@ -60,7 +60,7 @@ class Steps:
     def reached_ns(self, value: int) -> int | None:
         """Return the earliest time at which a growing quantity may have reached a value, or the end if it never did.
 
-        None if it began there.
+        None if the quantity began at or above the value.
         """
         place = int(np.searchsorted(self._grown, value, side="left"))
         if place == 0:

@@ -186,7 +186,7 @@ class Analysis(Measurement):
 
         Args:
             fields: names of fields and groups to write, as ``tcpwin fields`` lists them, or ``all``. By default groups
-                of which nothing occurred are omitted: their values are null where they may be, else 0 or false.
+                without any event are omitted: their values are null where that is possible, else 0 or false.
 
         Raises:
             ArgumentError: events were requested without a connection, or there is no such field or group.

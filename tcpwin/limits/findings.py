@@ -106,7 +106,7 @@ class Findings:
         return self.table().to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table as an Arrow C stream, for ``polars.DataFrame(analysis.findings)`` and the like."""
+        """Return the table as an Arrow C stream, such as for ``polars.DataFrame(analysis.findings)``."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def of(self, connection: int) -> tuple[Finding, ...]:

@@ -83,7 +83,7 @@ def pair(
         # Times and losses disagree about which point is nearer to which host.
         leaves_at_a.update(found["turned"])
         found = read(None)
-    # Header files represent others, so use the facts about the originals.
+    # A file of headers keeps the facts about the capture it was made from.
     found["facts"] = tuple(source.facts or facts for source, facts in zip(sources, found["facts"], strict=True))
     return Pairing(names, found, read, lambda letter: inputs["ab".index(letter)].analyze())
 
@@ -150,7 +150,7 @@ def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_
     found = _engine.split_points(source.open(), source.open, (outs[0], outs[1]), name=source.name, progress=progress)
     if found is None:
         raise SourceError(
-            f"{source.name}: few of its packets appear twice, as far as copies are searched: it is a capture of "
+            f"{source.name}: few of its packets appear twice within the searched distance: it is a capture of "
             "one point (name the other one too, or a bundle that has both), or of two whose clocks are far apart (name "
             "the captures as they were before they were merged)"
         )

@@ -98,8 +98,8 @@ def compare(
 
     A run is near enough if it has the same workload, a round trip within a factor of 1.5, and a path rate within a
     factor of 2 if the connection's is known, else at most four times what the connection carried. Kernel, settings and
-    patch order the runs. None is shown if the path loses segments randomly, or if something decides that no reference
-    has.
+    patch order the runs. No run is shown if the path loses segments randomly, or if the transfer was limited by
+    something that no reference has.
 
     Args:
         rate_bps: the path's rate in bits per second; a capture shows it only if the transfer filled the path.

@@ -84,7 +84,7 @@ def read_trace(bundle: str | PathLike[str]) -> Trace:
 
 
 def write_traces(found: Mapping[str, Trace], out: TextIO) -> None:
-    """Write the traces of a reference's runs, by the runs' names, as they are shipped."""
+    """Write the traces of a reference's runs as the CSV that the package contains."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for name, each in found.items():

@@ -23,7 +23,7 @@ from tcpwin.watch.recent import Recent
 SECOND_NS = 1_000_000_000
 _POLL_S = 0.2
 _SHARE = 50
-"""Judging takes 1/_SHARE of the time if the kept packets allow it."""
+"""Judging takes 1/_SHARE of the time, or more if the buffered packets would otherwise go unjudged."""
 _SMALL_PACKETS = 50_000
 """With more packets, rules use data kept from the first reading and read nothing again."""
 

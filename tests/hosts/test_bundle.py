@@ -349,7 +349,7 @@ def test_a_member_with_a_wrong_checksum(tmp_path: Path) -> None:
         (PCAP, "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
         (gzip.compress(PCAP), "not a bundle: expected a folder, .zip, .tar or .tar.gz"),
         (b"PK\x03\x04" + bytes(40), "damaged: File is not a zip file"),
-        (b"\x28\xb5\x2f\xfd" + bytes(40), "compressed by zstd, of which only gzip is read"),
+        (b"\x28\xb5\x2f\xfd" + bytes(40), "compressed by zstd; only gzip is read"),
     ],
 )
 def test_rejected_bundles(data: bytes, message: str, tmp_path: Path) -> None:

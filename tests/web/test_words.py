@@ -34,7 +34,7 @@ def test_uncaptured_data_is_not_shown_as_zero(client: TestClient) -> None:
     assert "half_closed" not in capture
     # The last ACK is one higher: the server's FIN.
     assert "half closed" not in pages(client, [*one_sided, last_ack])[1]
-    assert "Capture quality: 1 connection of which only one side was captured." in capture
+    assert "Capture quality: 1 connection with only one side captured." in capture
     assert "sent 2 kB – acknowledged not captured" in connection
     assert "goodput" not in connection.partition("Measured client's data")[2].partition("segments")[0]
     assert "capture point unknown" in connection

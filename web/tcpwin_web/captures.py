@@ -390,7 +390,7 @@ class Captures:
         self._doubtful -= doubtful
 
     async def sweep(self) -> int:
-        """Delete what is due by the retention policy; return the number of captures."""
+        """Delete the captures that are due by the retention policy, and return their number."""
         over = await due(self._database, self._settings.retention_bytes)
         for each in over:
             try:

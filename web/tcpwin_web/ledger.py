@@ -144,7 +144,7 @@ class Ledger:
 
     Attributes:
         files: descriptors that the process may open.
-        connections, of_address: HTTP connections, and those of one address.
+        connections, of_address: HTTP connections in all, and from one address.
         uploads: uploads at the same time, and as many unfinished ones.
         sessions: database connections.
         threads: threads that read files for pages.

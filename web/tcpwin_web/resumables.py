@@ -83,7 +83,7 @@ class Resumables:
     """All unfinished uploads of the service, and the last finished ones."""
 
     def __init__(self, settings: Settings, captures: Captures, most: int) -> None:
-        """Create the collection. `most`: unfinished uploads, of which one caller may have three quarters."""
+        """Create a collection of at most `most` unfinished uploads; one caller may have three quarters of them."""
         self._captures = captures
         self._seconds = settings.resume_minutes * 60
         self._max_bytes = settings.max_upload_bytes

@@ -98,7 +98,7 @@ class Service:
             guests_waiting=32,
             reserved=1,
         )
-        # A browser takes hundreds of megabytes.
+        # A browser uses hundreds of megabytes of memory.
         self.prints = FairSemaphore(PRINTS, each=1, guests=1, each_waiting=64, guests_waiting=16, reserved=1)
         self.shared_pages = FairSemaphore(
             SHARED_PAGES, each=SHARED_PAGES, guests=SHARED_PAGES, each_waiting=256, guests_waiting=256

@@ -184,7 +184,7 @@ def _time_axis(request: Request) -> dict[str, Any]:
     """Return an axis of seconds since the connection began; its title has the start time if the capture's clock is
     known.
     """
-    # Integers: a float would lose nanoseconds, of which six digits are shown.
+    # A float has too few digits for nanoseconds since the epoch.
     seconds, rest_ns = divmod(request.origin_ns, 1_000_000_000)
     began = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     first, last = request.seconds(request.start_ns), request.seconds(request.end_ns)

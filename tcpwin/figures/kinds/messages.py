@@ -43,7 +43,7 @@ def draw(request: Request) -> Panel:
             values = [getattr(facts, f"{kind}_{share}_ns") for share, _ in SHARES]
             if count and None not in values:
                 what = "messages" if kind == "message_delay" else "first byte"
-                # With nouns, the numbers of four groups would overlap on a phone.
+                # With a noun after each number, the labels of four groups would overlap on a phone.
                 label = f"{what}<br>{way_of(request.connection, name)}<br>n={count:,}"
                 groups.append((label, [value / 1e9 for value in values]))
     if not groups:

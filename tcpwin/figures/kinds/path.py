@@ -40,7 +40,7 @@ FAR = 3
 FAR_FILL = 6
 """The same for the flight that fills the path: the gap below it should stay visible."""
 FAR_RATE = 30
-"""Multiple of the usual rate up to which a path's rate stays in view: the gap should stay visible."""
+"""The same for the path's rate and the usual rate."""
 INSTANT_SHARE = 0.01
 """Minimum share of the time for a usual rate: shorter ones, such as of an incomplete last round, are ignored."""
 

@@ -99,7 +99,7 @@ def _values(words: list[str], titles: list[str]) -> dict[str, Any] | None:
         running = next(title for title in _TIMERS if title in timers)
         values["timer"] = SocketTimer(_TIMERS[running], timers[running], 0)
     if values["state"] == "LISTEN":
-        # Its queues contain connections, which `-L` reports.
+        # A listening socket's queues count connections, not bytes.
         del values["recv_q_bytes"], values["send_q_bytes"]
     return values
 

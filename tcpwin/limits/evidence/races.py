@@ -38,7 +38,7 @@ class Race(NamedTuple):
 
 
 def keep_alive_race(case: Case) -> Race | None:
-    """Return the request that crossed a FIN and was answered by a RST, or None."""
+    """Return the request that crossed a FIN and was answered with a RST, or None."""
     return case.reading.derive("keep-alive race", case.connection.id, "", lambda: _find(case))
 
 

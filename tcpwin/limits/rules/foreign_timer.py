@@ -80,7 +80,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _silence_ns(sent: Sent, peer_ns: Numbers, time_ns: int) -> int:
-    """Return the time since anything was captured of the other side, or sent for the first time."""
+    """Return the time since the last packet of the other side or the last new data, whichever is later."""
     import numpy as np
 
     heard = int(np.searchsorted(peer_ns, time_ns)) - 1
@@ -101,6 +101,6 @@ RULE = Rule(
     when=(("rto_retransmissions", ">=", "{retransmissions}"),),
     thresholds={
         "retransmissions": Threshold(3, "count", "Two waits may be equal by chance."),
-        "times": Threshold(4, "times", "Timers are at most twice the round trips' deviation allows, and then double."),
+        "times": Threshold(4, "times", "Operating systems' timers stay below this, and double when they repeat."),
     },
 )

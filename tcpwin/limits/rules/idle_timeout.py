@@ -17,7 +17,7 @@ same hosts used another connection. The longest silence that the connection surv
 
 ## When it is wrong
 
-A host that restarted in the meantime, or whose application was killed, also answers by a RST. A host that closes idle
+A host that restarted in the meantime, or whose application was killed, also answers with a RST. A host that closes idle
 connections sends a FIN, which would have been captured.
 
 ## What to do

@@ -4,8 +4,9 @@ A request and the FIN of the other side crossed: the server closed an idle conne
 
 ## Why it matters
 
-Both hosts did what they may, but the request is lost: the server answers it by a RST, and the client sees "connection
-reset" or "socket hang up". With HTTP keep-alive time-outs of a few seconds, this happens regularly under light load.
+Neither host did anything wrong, but the request is lost: the server answers it with a RST, and the client sees
+"connection reset" or "socket hang up". With HTTP keep-alive time-outs of a few seconds, this happens regularly under
+light load.
 
 ## How it is judged
 

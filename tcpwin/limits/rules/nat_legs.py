@@ -21,7 +21,7 @@ A capture that lost the RST's copy looks the same; so does one that ends before 
 
 Look at the router: a connection tracking table that is full or was flushed, a rule with "reject with tcp-reset", or an
 address that changed. On Linux, `conntrack -E` shows it, and packets that conntrack calls invalid should be dropped:
-otherwise its own TCP stack answers them by a RST.
+otherwise its own TCP stack answers them with a RST.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _finding(case: Case, half: HalfReset, id: int) -> Finding:
         ),
         remedy=Remedy(
             "Look at the router's NAT and firewall: a full or flushed connection table, a rejecting rule, an address "
-            "that changed. On Linux, drop packets that conntrack calls invalid, or its own TCP answers them by a RST.",
+            "that changed. On Linux, drop packets that conntrack calls invalid, or its own TCP answers them with RSTs.",
             settings=("iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP",),
             side_effects="Packets of connections that conntrack has not seen from the start are dropped.",
         ),

@@ -16,8 +16,8 @@ device had forgotten the idle connection (TW508).
 
 ## When it is wrong
 
-A host behind several paths of different lengths, or with a stack that sends RSTs with another initial TTL (64 and 255
-are both common), sends RSTs with a TTL of its own. Compare the RST that the host sends for a closed port.
+A host behind several paths of different lengths, or one whose stack sends RSTs with another initial TTL (64 and 255
+are both common), looks the same. Compare the RST that the host sends for a closed port.
 
 ## What to do
 

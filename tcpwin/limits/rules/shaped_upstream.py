@@ -5,8 +5,8 @@ rate.
 
 ## Why it matters
 
-Behind a shaper the flight never grows and no queue shows, so that the sender seems to have nothing to send. It has: its
-data wait before the capture point. The path's rate is the limit, and neither host can change it.
+Behind a shaper the flight never grows and no queue shows, so that the sender seems to have nothing to send. In fact
+its data waits before the capture point. The path's rate is the limit, and neither host can change it.
 
 ## How it is judged
 

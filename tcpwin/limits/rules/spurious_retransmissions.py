@@ -92,8 +92,8 @@ def judge(case: Case) -> Iterator[Finding]:
 def _is_sure(case: Case) -> bool:
     """Whether an earlier ACK proves each retransmission needless; False if there is none."""
     data = case.data
-    # A capture concatenated from two of the same packets holds each twice, and its clock steps back at the seam. If it
-    # lacks more of the data than it holds, the segments it holds may be originals.
+    # A capture concatenated from two captures of the same packets holds each twice, and its clock steps back at the
+    # seam. If it lacks more of the data than it holds, the segments it holds may be originals.
     return (
         data.spurious_retransmissions > 0
         and case.analysis.capture.time_backwards == 0

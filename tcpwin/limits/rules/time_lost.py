@@ -32,7 +32,7 @@ from tcpwin.limits.rule import Rule
 
 
 def judge(_: Case) -> Iterator[Finding]:
-    """Yield nothing: only after all other rules is it known what they leave (`tcpwin.limits.unreported`)."""
+    """Yield nothing: `tcpwin.limits.unreported` makes these findings after all other rules have run."""
     yield from ()
 
 

@@ -1,4 +1,4 @@
-"""The figures of a report as packed plotly data; those of one connection share a time axis.
+"""The figures of a report as packed plotly data; the figures of one connection share a time axis.
 
 In: a Report. Out: `Drawn` for each connection shown in full, the overview, and the colours of the dark theme.
 Empty figures are omitted; the page names those that do not fit into the file.

@@ -57,7 +57,7 @@ def quality_remarks(capture: Capture) -> list[str]:
     kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
     counted = [
         (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
-        (capture.connections_one_way, "connection", "of which only one side was captured"),
+        (capture.connections_one_way, "connection", "with only one side captured"),
         (capture.connections_without_syn, "connection", "without its SYN"),
         (capture.unknown_link, "frame", f"of an unsupported link type ({kinds})"),
         (capture.capture_duplicates, "segment", "captured twice, counted once"),

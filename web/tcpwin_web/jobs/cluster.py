@@ -65,7 +65,7 @@ class ClusterExecutor(CallExecutor):
             Event(unwanted, client=client).set()
         except JobError as error:
             call.settle(error=error)
-        except Exception as error:  # noqa: BLE001 - of the cluster, whatever it is: a scheduler that went, a worker killed
+        except Exception as error:  # noqa: BLE001 - a cluster's errors have no common type
             call.settle(error=LostError(f"the cluster lost it ({type(error).__name__})"))
 
     def _connected(self) -> Any:

@@ -46,7 +46,7 @@ OWNER = "owner "
 """Prefix of a job's owner with full access."""
 MOST_SCARCE_SECONDS = 30.0
 MOST_WAIT_SECONDS = 300.0
-"""Maximum wait for a slot among the answers that people wait for."""
+"""Maximum wait for a slot in which to prepare an answer."""
 
 log = structlog.get_logger("tcpwin.jobs")
 
