@@ -277,8 +277,7 @@
     sortBy(place) {
       const column = this.columns[place];
       const isText = column.kind === "text" || column.kind === "name";
-      // On the first click numbers sort in descending order; names, connection numbers and start times in ascending
-      order.
+      // The first click sorts numbers in descending order; names, connection numbers and start times in ascending order.
       const isFirst = this.sorting?.place !== place;
       const isDown = isFirst ? !isText && column.key !== "id" && column.key !== "start" : !this.sorting.isDown;
       this.sorting = { place, isDown };
