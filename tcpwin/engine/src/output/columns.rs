@@ -168,17 +168,9 @@ mod tests {
 
     fn annotation() -> Annotation {
         Annotation {
-            connection: 0,
-            side: 0,
-            is_from_initiator: true,
-            events: 0,
             window_bytes: Some(100),
             shift: Some(0),
-            flight_bytes: None,
-            pipe_bytes: None,
-            rtt_ns: None,
-            evidence: None,
-            stall: None,
+            ..Annotation::default()
         }
     }
 

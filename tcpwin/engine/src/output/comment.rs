@@ -150,17 +150,8 @@ mod tests {
 
     fn annotation(events: Events) -> Annotation {
         Annotation {
-            connection: 0,
-            side: 0,
-            is_from_initiator: true,
             events,
-            window_bytes: None,
-            shift: None,
-            flight_bytes: None,
-            pipe_bytes: None,
-            rtt_ns: None,
-            evidence: None,
-            stall: None,
+            ..Annotation::default()
         }
     }
 

@@ -319,15 +319,11 @@ mod tests {
         Annotation {
             connection: 7,
             side: 1,
-            is_from_initiator: false,
             events: ZERO_WINDOW | WINDOW_SHRINK,
-            window_bytes: None,
-            shift: None,
             flight_bytes: Some(0),
             pipe_bytes: Some(0),
             rtt_ns: Some(9),
-            evidence: None,
-            stall: None,
+            ..Annotation::default()
         }
     }
 

@@ -104,16 +104,7 @@ mod tests {
             };
             let annotation = Annotation {
                 connection: (frame % 2 == 0).into(),
-                side: 0,
-                is_from_initiator: true,
-                events: 0,
-                window_bytes: None,
-                shift: None,
-                flight_bytes: None,
-                pipe_bytes: None,
-                rtt_ns: None,
-                evidence: None,
-                stall: None,
+                ..Annotation::default()
             };
             assert!(sink.take(&segment, &annotation, &connection));
         }

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use super::columns::rows_to_python;
 use super::details::Details;
 use super::facts::facts_to_python;
-use super::files::{open, raise_pending, Opened, PythonOut};
+use super::files::{open, raise_pending, PythonOut};
 use super::result::Result;
 use super::row_chunks::RowChunks;
 use super::run::{pass, pass_sharded};
@@ -20,7 +20,7 @@ use super::second_reading::{begin_index, given_shifts, ShiftsArgument};
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::header_columns::{HeaderRow, HeaderRows};
-use crate::output::index::{Frames, NoIndex};
+use crate::output::index::NoIndex;
 use crate::output::pass::NoSink;
 use crate::output::rows::{ChosenColumns, Format, RowWriter};
 use crate::output::series::Span;
@@ -48,71 +48,35 @@ pub fn analyze(
 ) -> PyResult<Result> {
     let py = source.py();
     let input = open(source, name)?;
-    match begin_index(source, &input.input, index) {
-        None if follow.is_none() => {
-            let tracker = Tracker::with_shifts(given_shifts(shifts));
-            let findings = pass_sharded(py, input, tracker, threads, progress.as_ref())?;
-            let details = Py::new(py, Details::new(HashMap::new(), true))?;
-            Ok(Result::new(findings, details))
-        }
-        Some(mut writer) => analyze_opened(
-            py,
-            input,
-            follow,
-            buckets,
-            rows,
-            shifts,
-            &mut writer,
-            progress,
-        ),
-        None => analyze_opened(
-            py,
-            input,
-            follow,
-            buckets,
-            rows,
-            shifts,
-            &mut NoIndex,
-            progress,
-        ),
-    }
-}
-
-#[allow(clippy::too_many_arguments)]
-fn analyze_opened<F: Frames + Send>(
-    py: Python<'_>,
-    input: Opened,
-    follow: Option<&Bound<'_, PyAny>>,
-    buckets: usize,
-    rows: usize,
-    shifts: Option<ShiftsArgument>,
-    frames: &mut F,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Result> {
     let tracker = Tracker::with_shifts(given_shifts(shifts));
-    let (findings, details) = if let Some(follow) = follow {
-        let word = follow.extract::<String>().ok();
-        let chosen = if word.is_some() {
-            Chosen::All
-        } else {
-            Chosen::These(follow.extract()?)
-        };
-        let extent = Extent {
-            span: Span::ALL,
-            buckets,
-            rows,
-            has_series: word.as_deref() != Some("events"),
-        };
-        let mut sink = DetailSink::new(chosen, extent);
-        let findings = pass(py, input, tracker, &mut sink, frames, progress.as_ref())?;
-        let details = sink.finish(&findings.tracker);
-        (findings, details)
-    } else {
-        let findings = pass(py, input, tracker, &mut NoSink, frames, progress.as_ref())?;
-        (findings, HashMap::new())
+    let progress = progress.as_ref();
+    let mut details = follow
+        .map(|follow| detail_sink(follow, buckets, rows))
+        .transpose()?;
+    let findings = match (&mut details, begin_index(source, &input.input, index)) {
+        (None, None) => pass_sharded(py, input, tracker, threads, progress)?,
+        (None, Some(mut writer)) => pass(py, input, tracker, &mut NoSink, &mut writer, progress)?,
+        (Some(sink), None) => pass(py, input, tracker, sink, &mut NoIndex, progress)?,
+        (Some(sink), Some(mut writer)) => pass(py, input, tracker, sink, &mut writer, progress)?,
     };
+    let details = details.map_or_else(HashMap::new, |sink| sink.finish(&findings.tracker));
     let details = Py::new(py, Details::new(details, true))?;
     Ok(Result::new(findings, details))
+}
+
+fn detail_sink(follow: &Bound<'_, PyAny>, buckets: usize, rows: usize) -> PyResult<DetailSink> {
+    let word = follow.extract::<String>().ok();
+    let chosen = match word {
+        Some(_) => Chosen::All,
+        None => Chosen::These(follow.extract()?),
+    };
+    let extent = Extent {
+        span: Span::ALL,
+        buckets,
+        rows,
+        has_series: word.as_deref() != Some("events"),
+    };
+    Ok(DetailSink::new(chosen, extent))
 }
 
 /// Write the per-segment table as text to an object with `write`. Return the number of rows and connections, and the

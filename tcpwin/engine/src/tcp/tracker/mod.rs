@@ -55,7 +55,7 @@ pub struct SegmentOutcome {
 }
 
 /// The meaning of one segment: its row of the per-segment table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Annotation {
     pub connection: u32,
     /// Side that sent it: 0 sent the connection's first segment.

@@ -388,8 +388,7 @@ impl Connection {
             flight_bytes,
             pipe_bytes: flight_bytes.map(|bytes| bytes.saturating_sub(sent.sacked_bytes())),
             rtt_ns: taken.rtt_ns,
-            evidence: None,
-            stall: None,
+            ..Annotation::default()
         }
     }
 
