@@ -525,7 +525,7 @@ mod tests {
         let mut bounds = Bounds::new();
         for number in 0..2_000 {
             let t = number * 10 * MS;
-            // One direction fills up while the other one empties, back and forth.
+            // One direction's queue fills while the other's empties, back and forth.
             let saw = (number % 200 - 100).abs() * MS / 2;
             bounds.add(true, t, t + 20 * MS + saw, 0);
             bounds.add(false, t, t - 20 * MS - (50 * MS - saw), 0);

@@ -1,8 +1,7 @@
 //! Compare two captures of the same traffic taken at two points: the fate of each packet between them.
 //!
-//! In: the packets of both, in any order of damage. Out: pairs of connections, the fate of every packet, changes made
-//! on the path, and the clocks. The captures are read once, in step; packets are stored only while between the two
-//! points.
+//! In: the packets of both, however damaged. Out: pairs of connections, the fate of every packet, changes made on the
+//! path, and the clocks. The captures are read once, in step; packets are stored only while between the two points.
 
 mod ahead;
 mod altered;

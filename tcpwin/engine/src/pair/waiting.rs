@@ -8,8 +8,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::packet::{Side, Sighting};
 
-/// Number of the newest waiting packets in a direction that are searched: more are not a flight, but a capture that
-/// lacks the rest.
+/// Number of newest waiting packets in a direction that are searched. If more wait, they are not a flight: the other
+/// capture lacks them.
 pub const MAX_LOOKED_AT: usize = 4_096;
 
 /// No entry.

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn many_holes_in_one_flight_are_not_random_losses() {
         assert_eq!(drops(2, 13).most_delay_us(), Some(50_000));
-        assert_eq!(drops(2, 12).most_delay_us(), None, "an eighth is more");
+        assert_eq!(drops(2, 12).most_delay_us(), None, "less than an eighth");
         assert_eq!(drops(1, 50).most_delay_us(), None, "one hole");
         let mut again = drops(2, 9);
         for _ in 0..9 {

@@ -243,7 +243,7 @@ mod tests {
         let mut round_queue = RoundQueue::default();
         assert!((0..4).all(|number| !round_queue.push(&round(number))));
         assert!((4..12).all(|number| round_queue.push(&round(number))));
-        assert!(!round_queue.push(&round(12)), "no more wait together");
+        assert!(!round_queue.push(&round(12)), "the batch is full");
         let waited = round_queue.take();
         let rounds: Vec<_> = waited.rounds().collect();
         let came: Vec<_> = (4..12).map(round).collect();

@@ -47,7 +47,7 @@ mod tests {
         }
         assert_eq!(answers.until(390), Some((390, 39)));
         assert_eq!(answers.until(390 - 55), Some((330, 33)));
-        assert!(answers.0.len() <= 7, "older ones are of no use");
+        assert!(answers.0.len() <= 7, "older answers are dropped");
         assert_eq!(answers.until(0), None);
     }
 

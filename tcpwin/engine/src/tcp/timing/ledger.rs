@@ -90,13 +90,13 @@ impl Ledger {
         (self.first.time_ns != NONE).then_some(self.first.time_ns)
     }
 
-    /// [`Ledger::oldest_ns`], or `i64::MIN` if nothing is in flight.
+    /// Return [`Ledger::oldest_ns`], or `i64::MIN` if nothing is in flight.
     #[inline(always)]
     pub fn oldest_or_none_ns(&self) -> i64 {
         self.first.time_ns
     }
 
-    /// [`Ledger::min_ns`], or `u64::MAX` without samples.
+    /// Return [`Ledger::min_ns`], or `u64::MAX` without samples.
     #[inline(always)]
     pub fn least_or_none_ns(&self) -> u64 {
         self.least_ns
@@ -478,7 +478,7 @@ mod tests {
         let cover = |ack, doubtful, reported| {
             filled().cover(Seq(0), Seq(ack), 0, arrival(doubtful, reported))
         };
-        assert_eq!(cover(300, (100, 200), (0, 0)), None, "sent again");
+        assert_eq!(cover(300, (100, 200), (0, 0)), None, "retransmitted");
         assert_eq!(cover(300, (0, 0), (0, 100)).unwrap().oldest_ns, 2_000);
         assert_eq!(cover(200, (0, 0), (0, 200)), None, "all reported before");
         assert_eq!(cover(200, (200, 300), (0, 0)).unwrap().newest_ns, 2_000);

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             timer.min_ns(),
             Some(300_000_000),
-            "a later value's echo measures nothing"
+            "the echo of a later value is no sample"
         );
         timer.sent(600, 600_000_000);
         timer.echoed(600, 850_000_000);

@@ -289,7 +289,7 @@ impl Direction {
         }
     }
 
-    /// [`Direction::acknowledge_to`] and [`Direction::end_ack`] for an ordinary ACK.
+    /// Like [`Direction::acknowledge_to`] and [`Direction::end_ack`], for an ordinary ACK.
     #[inline(never)]
     fn acknowledge_ordinary(
         &mut self,

@@ -13,11 +13,11 @@ use crate::tcp::window::sender_view::{Known, SenderView};
 /// whole path's.
 const AWAY_SHARE: i64 = 10;
 const AWAY_MIN_NS: i64 = 200_000;
-/// Number of rounds after which the path is checked only every so many rounds.
+/// Number of first rounds in which the path is always checked; later, it is checked once per this many rounds.
 const EARLY_ROUNDS: u32 = 16;
 
 impl Direction {
-    /// Round trip between the capture point and the far end of this direction: to the receiver of its data.
+    /// Return the RTT between the capture point and the receiver of this direction's data.
     pub fn rtt_to_receiver_ns(&self) -> Option<i64> {
         let least = [self.ledger.min_ns(), self.echo.min_ns()];
         least

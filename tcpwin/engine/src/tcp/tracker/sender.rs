@@ -75,8 +75,8 @@ impl Direction {
         is_resent
     }
 
-    /// [`Direction::send`] for an ordinary segment with data. `new_tsval`: its TSval, if that differs from the last one.
-    /// Call it after applying the rest of the segment; it also updates the sender's activity.
+    /// Like [`Direction::send`], for an ordinary segment with data. `new_tsval`: its TSval, if that differs from the
+    /// last one. Call it after applying the rest of the segment; it also updates the sender's activity.
     #[inline(always)]
     pub(super) fn send_ordinary(&mut self, segment: &Segment, new_tsval: Option<u32>) -> Events {
         let now_ns = segment.time_ns;
@@ -222,7 +222,7 @@ impl Direction {
         }
     }
 
-    /// [`Direction::enter`] for ordinary data, also updating TSval and activity, with one access to its pace.
+    /// Like [`Direction::enter`], for ordinary data: also updates TSval and activity, with one access to the pace.
     #[inline(never)]
     fn enter_ordinary(&mut self, segment: &Segment, before: &BeforeData) {
         let now_ns = segment.time_ns;

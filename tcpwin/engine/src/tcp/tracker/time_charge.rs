@@ -105,7 +105,7 @@ impl Direction {
         }
     }
 
-    /// [`Direction::limit`] if everything is known and the window is open.
+    /// Like [`Direction::limit`], if everything is known and the window is open.
     #[inline(always)]
     pub(super) fn limit_ordinary(&mut self, now_ns: i64) {
         let room = self.flight.nxt.to(self.window.edge);
@@ -178,7 +178,7 @@ impl Direction {
         budget.turn_in(state, ScaleNeed::KNOWN, now_ns);
     }
 
-    /// [`Direction::turn`] if the window's scale or the size of a full segment is unknown.
+    /// Like [`Direction::turn`], if the window's scale or the size of a full segment is unknown.
     #[cold]
     fn turn_in_doubt(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
         let certain = self.certain_state();

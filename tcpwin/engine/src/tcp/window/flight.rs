@@ -58,7 +58,7 @@ impl Flight {
         self.changed_ns = now_ns;
     }
 
-    /// [`Flight::bytes`] while neither SYN nor FIN is in flight.
+    /// Like [`Flight::bytes`], while neither SYN nor FIN is in flight.
     #[inline(always)]
     pub fn span(&self) -> u32 {
         self.una.to(self.nxt) as u32
@@ -96,7 +96,7 @@ impl Flight {
         std::mem::replace(&mut self.nxt, end)
     }
 
-    /// [`Flight::extend`] while everything is known and neither SYN nor FIN is in flight.
+    /// Like [`Flight::extend`], while everything is known and neither SYN nor FIN is in flight.
     #[inline(always)]
     pub fn extend_ordinary(&mut self, end: Seq, now_ns: i64) {
         self.pass_time(now_ns, self.span());

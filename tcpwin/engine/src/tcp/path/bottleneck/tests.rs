@@ -102,7 +102,7 @@ fn a_card_that_takes_two_segments_at_a_time_shows_its_rate() {
         gap_ns: 30_000_000,
         ..card
     };
-    assert!(found(in_twos, 60).is_none(), "a writer of several");
+    assert!(found(in_twos, 60).is_none(), "a writer of several segments");
     let into_a_window = Record {
         full_ns: 40_000_000,
         ..card
@@ -241,7 +241,7 @@ fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
     assert!(policed(steady, queued, &[(10_000, 15), (20_000, 5)]));
     assert!(
         !policed(steady, [100_000; 4], &[(10_000, 8)]),
-        "few, and all of them spaced"
+        "few trains, all of them spaced"
     );
     assert!(policed(steady, [100_000; 4], &[(10_000, 7), (20_000, 1)]));
 }

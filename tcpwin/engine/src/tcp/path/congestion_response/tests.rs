@@ -86,7 +86,7 @@ fn cubic_leaves_seven_tenths_and_grows_by_its_curve() {
     assert_eq!(
         at_once.name(),
         None,
-        "a flight that is back at once was not cut"
+        "a flight that returns at once was not cut"
     );
 }
 
