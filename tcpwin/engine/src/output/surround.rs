@@ -14,7 +14,7 @@ pub struct Surround {
     frames: Vec<u64>,
 }
 
-/// The frames around those of one connection.
+/// The frames around the given frames of one connection.
 struct Near {
     /// Sorted; those before `passed` have been reached.
     frames: Vec<u64>,

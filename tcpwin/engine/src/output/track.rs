@@ -152,7 +152,7 @@ impl Track {
         // Like the means, percentiles start when SND.UNA is known, not with the SYN.
         self.last_flight = known.filter(|_| direction.flight.is_acked);
         self.last_pipe = piped.filter(|_| direction.flight.is_acked);
-        // Data in flight before the first ACK becomes known with it.
+        // The first ACK shows how much data was in flight before it.
         let most = direction.flight_max_bytes();
         let shown = std::mem::replace(&mut self.most_flight, most);
         if most > shown.max(known.unwrap_or(0)) {
@@ -168,8 +168,8 @@ impl Track {
                 let seen = self
                     .seen
                     .get_or_insert_with(|| Box::new(SenderHistory::of(view)));
-                // So does the sender's flight before its distance is known, or before an ACK that reached it together
-                // with this segment.
+                // The sender's flight may also become known late: with its distance, or with an ACK that took effect
+                // together with this segment.
                 let most = direction.flight_seen().unwrap_or(0);
                 let shown = std::mem::replace(&mut self.most_sender_flight, most);
                 if most > shown {

@@ -16,7 +16,8 @@ const FIRST_WIDTH_NS: i64 = 10_000_000;
 const MAX_WINDOWS: usize = 4_096;
 pub(super) const MAX_PIECES: usize = 64;
 const TERNARY_STEPS: usize = 100;
-/// Packets of the two directions arrive slightly out of order by A's clock: this many windows are searched for theirs.
+/// Number of newest windows searched for a packet's, because packets of the two directions come slightly out of order
+/// by A's clock.
 const NEWEST: usize = 128;
 /// A drift is significant if it moves the clocks apart by this multiple of the mean variation of the quickest packets.
 /// Random slopes reach up to 3.3 times the variation (captures of one clock, started anywhere); 20 ppm over half a

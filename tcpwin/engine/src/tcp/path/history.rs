@@ -338,7 +338,7 @@ impl PathHistory {
         }
     }
 
-    /// Add a train of bytes delivered in a time.
+    /// Add a train: its bytes, and the time in which they were delivered.
     pub fn add_train(&mut self, bytes: u64, elapsed_ns: i64, mss: u32) {
         let rate = bytes as f64 * 1e9 / elapsed_ns.max(1) as f64;
         let bin = ((rate / LEAST_RATE_BYTES_PER_S).log2().max(0.0) * BINS_PER_DOUBLING) as u16;

@@ -163,7 +163,7 @@ impl Connection {
         time_ns
     }
 
-    /// Discard the round trips that a segment may end, which counts `early_ns` later than its capture time.
+    /// Discard the RTT samples that a segment may complete: the segment counts `early_ns` later than it was captured.
     #[cold]
     fn forget_round_trips(&mut self, early_ns: i64) {
         if early_ns < LEAST_DISORDER_NS {

@@ -313,7 +313,8 @@ impl Direction {
         true
     }
 
-    /// Return when the last ACK before `now_ns` came that moved SND.UNA and that its receiver did not delay, or 0.
+    /// Return the time of the last ACK before `now_ns` that moved SND.UNA and was not delayed by the receiver; 0
+    /// without one.
     fn ack_before_ns(&self, now_ns: i64) -> i64 {
         match self.pace() {
             // The receiver still owed an ACK.
