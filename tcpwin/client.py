@@ -51,7 +51,7 @@ class Client:
     """A connection to one service.
 
     Args:
-        address: of the service, such as ``http://127.0.0.1:8642``.
+        address: the service's URL, such as ``http://127.0.0.1:8642``.
         token: required if the service uses tokens.
     """
 

@@ -77,7 +77,7 @@ class ExchangeGroup:
 
     Attributes:
         client: address of the client; None if the group may have several clients.
-        server, port: of the responder; the port is None for a pair of hosts.
+        server, port: the responder's address and port; the port is None for a pair of hosts.
         connection: connection number in a group by connection.
         target: HTTP method and path in a group by path; None if none was captured.
         connections, exchanges: how many the group contains.
@@ -158,7 +158,7 @@ class ExchangeSummary:
         groups: those with the most time first, at most `MOST_GROUPS`.
         groups_omitted: number of groups left out.
         connections, exchanges: totals of all groups.
-        connections_omitted, exchanges_omitted: as in `Exchanges`.
+        connections_omitted, exchanges_omitted: see `Exchanges`.
     """
 
     by: GroupName

@@ -83,7 +83,7 @@ class Stall:
             ACK that arrived late); response (waiting for the peer's answer), application (the sender had nothing to
             send), idle (neither side had); or unknown.
         sender: the side whose data waited, or which had nothing to send: ``a`` or ``b``.
-        flight_bytes: in flight from that side before the silence.
+        flight_bytes: bytes in flight from that side before the silence.
         window_bytes: window of that side; None if unknown in bytes.
     """
 

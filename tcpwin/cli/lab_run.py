@@ -220,7 +220,7 @@ class Tried:
 
     Attributes:
         captured: the connection.
-        prediction: of the run, if it has other settings.
+        prediction: the prediction for the run, if it has other settings.
         series: the Linux series it runs on.
     """
 

@@ -46,7 +46,7 @@ class Answered(Generic[T]):
     """A command's answer for one capture.
 
     Attributes:
-        file: as it was named, or found in a folder.
+        file: its path, as named or as found in a folder.
         answer: None if the capture could not be read.
         failure: why it could not be read.
         is_refused: the filter is invalid.

@@ -59,9 +59,9 @@ def draw(
 
     Args:
         name: one of `names`.
-        subject: of the figure's scope. An analysis with one connection, or a connection, in place of its
+        subject: a subject of the figure's scope. An analysis with one connection, or a connection, in place of its
             analysis, is accepted for the other.
-        direction: of the data: ``a_to_b`` or ``b_to_a``; by default the one with more data.
+        direction: direction of the data, ``a_to_b`` or ``b_to_a``; by default the one with more data.
         start_ns, end_ns: only this time span, in finer detail; nanoseconds since the epoch.
         points: maximum number of points of a curve.
         theme: ``light`` or ``dark``.
@@ -182,7 +182,7 @@ def still(figure: Mapping[str, Any], *, width: int) -> str:
 
     Args:
         figure: the result of `plain`, `plain_timeline` or `plain_pair`, or its JSON form.
-        width: in pixels; the height is the figure's own.
+        width: width in pixels; the height is the figure's own.
 
     Raises:
         ArgumentError: the width leaves no room.

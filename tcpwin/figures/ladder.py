@@ -71,7 +71,7 @@ def draw_ladder(
     """Draw a paired connection as a ladder.
 
     Args:
-        pairing: of two captures.
+        pairing: the pairing of two captures.
         connection: its number among the paired ones.
         start_ns, end_ns: only packets in transit in this span, by a's clock.
         theme: ``light`` or ``dark``.

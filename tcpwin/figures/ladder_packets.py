@@ -100,12 +100,12 @@ class Rungs:
     """A connection's packets.
 
     Attributes:
-        packets: in the order in which they left: ``left_ns`` and ``delay_ns`` by a's clock, ``kind``, ``direction``,
-            ``frame_a``, ``frame_b``, ``seq``, ``length``, ``leaves_at_b``, ``is_measured``.
+        packets: columns in the order in which the packets left: ``left_ns`` and ``delay_ns`` by a's clock, ``kind``,
+            ``direction``, ``frame_a``, ``frame_b``, ``seq``, ``length``, ``leaves_at_b``, ``is_measured``.
         total: number of packets in the span.
-        first_ns, last_ns: of the whole connection.
+        first_ns, last_ns: bounds of the whole connection.
         losses_ns: departure times of lost packets, of the whole connection; at most 1,000.
-        delays: of each direction, in the span.
+        delays: delays of each direction in the span.
     """
 
     packets: Columns

@@ -31,8 +31,8 @@ def plain_progress(transfers: Sequence[Progress], *, title: str, theme: str = "l
     """Draw transfers that begin at the same moment: the steeper, the faster.
 
     Args:
-        transfers: at most three, in the order of the legend.
-        title: of the figure, as text.
+        transfers: at most three transfers, in the order of the legend.
+        title: the figure's title.
         theme: ``light`` or ``dark``.
 
     Raises:

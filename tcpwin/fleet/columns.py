@@ -23,7 +23,7 @@ class Rows:
 
     Attributes:
         height: number of rows.
-        columns: by name; for `captures` the values of its only row; or an Arrow table.
+        columns: columns by name; for `captures` the values of its only row; or an Arrow table.
     """
 
     height: int

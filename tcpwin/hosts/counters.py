@@ -163,7 +163,7 @@ class Meaning:
     """The meaning of a counter.
 
     Attributes:
-        name: as `nstat` prints it.
+        name: its name in `nstat`.
         counts: what the kernel counts, as a sentence.
         source: the kernel's function and file that increment it; snmp_counter.rst (Documentation/networking) describes
             many of them as well.

@@ -50,7 +50,7 @@ class SnapshotFile:
         max_inflated_bytes: limit for decompressed data; None for no limit.
 
     Attributes:
-        name: of the file, or the given name.
+        name: the file's name, or the given name.
         format: name of the format.
         unknown: unrecognised lines of the last reading.
         notes: sentences about assumptions and missing data in the last reading.

@@ -42,7 +42,7 @@ class HistogramSample:
         name: name of the map or function, or "".
         key: key of the map's entry, or the line above the histogram, such as ``pid = 12``; None if absent.
         unit: unit of the values, from the name or the column title; None if absent.
-        buckets: in file order.
+        buckets: the buckets in file order.
         average: printed by funclatency, in the same unit; None if absent.
     """
 

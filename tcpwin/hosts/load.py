@@ -74,7 +74,7 @@ class Host:
             files belong to one host, or which value applies, so `settings` has none of them.
         counters: samples of the source that covers the most time (see `counter_sources`), in time order.
         counter_sources: all sources, that one first. Two may have counted the same events: never add them.
-        memory, others: in time order; those without a time come last.
+        memory, others: samples in time order; those without a time come last.
         notes: sentences about samples that could not be ordered.
     """
 

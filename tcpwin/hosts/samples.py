@@ -100,9 +100,9 @@ class KernelSample:
     """The kernel of a host.
 
     Attributes:
-        release: as `uname -r` prints it.
-        hostname: as `uname -n` or `uname -a` prints it.
-        page_size_bytes: as `getconf PAGESIZE` prints it.
+        release: the output of `uname -r`.
+        hostname: the host name from `uname -n` or `uname -a`.
+        page_size_bytes: the output of `getconf PAGESIZE`.
         ticks_per_second: CONFIG_HZ, the kernel's timer frequency, if known.
     """
 

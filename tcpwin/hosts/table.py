@@ -92,7 +92,7 @@ class CounterRow:
 
     Attributes:
         start_ns, end_ns: nanoseconds since the epoch by the host's clock; None if unknown.
-        name: as `nstat` prints it.
+        name: its name in `nstat`.
         increase: over that span; None with a single sample. A lower bound if `is_reset`.
         per_second: increase per second; None if the time is unknown.
         is_reset: whether the counter ran backwards.

@@ -22,7 +22,7 @@ class ThroughputSample:
         start_ns, end_ns: interval since the start of the test.
         transferred_bytes: payload; K, M, G and T are powers of 1024 here.
         rate_bps: bits per second; K, M, G and T are powers of 1000 here. A rate in bytes (-f K) times eight.
-        retransmissions: in the interval; None at a receiver, and on systems that do not count them.
+        retransmissions: number in the interval; None at a receiver, and on systems that do not count them.
         cwnd_bytes: congestion window at the interval's end; the kernel's segments times its MSS.
         snd_wnd_bytes: the peer's window; only in a sender's JSON, like the following ones.
         rtt_ns, rttvar_ns: smoothed round trip and its deviation.

@@ -48,7 +48,7 @@ class Autotuning:
 
     Attributes:
         level: its name.
-        shift: of the window scale option in the SYN; None if the SYN has no such option.
+        shift: shift in the SYN's window scale option; None if the SYN has no such option.
         window_field: initial value of the window field, before scaling; None if not documented.
         initial_window_bytes: initial window; None if not documented.
         largest_window_bytes: largest window that the field and the shift allow.

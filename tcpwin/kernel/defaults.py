@@ -26,7 +26,7 @@ class Defaults:
 
     Attributes:
         since: first version with them.
-        tcp_rmem_bytes, tcp_wmem_bytes: on a host with enough memory (4 GiB for 32 MiB, 768 MiB for 6 MiB).
+        tcp_rmem_bytes, tcp_wmem_bytes: values on a host with enough memory (4 GiB for 32 MiB, 768 MiB for 6 MiB).
         adv_win_scale: `net.ipv4.tcp_adv_win_scale`; None if it has no effect.
     """
 

@@ -115,7 +115,7 @@ class HostMemory:
     Attributes:
         tcp_memory_bytes: memory in use.
         low_bytes, pressure_bytes, high_bytes: the three bounds; None if the settings lack them.
-        share: in use ÷ the highest bound.
+        share: memory in use ÷ the highest bound.
         state: "low": below the first bound, no socket is held back; "normal": below the second; "pressure": above it,
             buffers stop growing and windows shrink; "exhausted": above the third, memory is refused and packets drop
             (`__sk_mem_raise_allocated`, net/core/sock.c). Pressure lasts until memory falls below the first bound.

@@ -80,7 +80,7 @@ def scenario_like(
     Args:
         name: the capture's name; the scenario is `like-` plus its letters and digits.
         rate_mbps: the path's rate.
-        connection: by default the worst.
+        connection: number of the connection; by default the worst.
         settings_of: a reference run whose tcp_rmem and tcp_adv_win_scale replace the receiver's.
         changes: changes of settings and path, as for `tcpwin.whatif`.
         series: the Linux it will run on; by default `series_like`.

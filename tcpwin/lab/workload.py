@@ -53,7 +53,7 @@ class Workload:
     """A workload.
 
     Attributes:
-        name: in kebab-case.
+        name: its name, in kebab-case.
         title: short description.
         serve_settings: settings dataclass of the end that listens and sends.
         drive_settings: settings dataclass of the end that connects and reads.

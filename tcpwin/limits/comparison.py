@@ -41,7 +41,7 @@ class Change:
     """A quantity before and after.
 
     Attributes:
-        name: with its unit: ``goodput_bps``.
+        name: its name with the unit: ``goodput_bps``.
         old, new: the values; None if unknown.
         verdict: ``better``, ``worse`` or ``same``; None for a quantity that is shown but not judged.
     """
@@ -59,7 +59,7 @@ class FindingChange:
     Attributes:
         direction: None for both directions, neither, or the whole capture.
         old, new: numbers of findings; costs are in nanoseconds, lost rates in bits per second.
-        verdict: as in `Change`.
+        verdict: see `Change`.
     """
 
     code: str

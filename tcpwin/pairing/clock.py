@@ -10,7 +10,7 @@ class ClockPiece:
     """A time span in which one line describes the difference of the clocks.
 
     Attributes:
-        from_ns, until_ns: by a's clock.
+        from_ns, until_ns: its bounds, by a's clock.
         epoch: span between two clock settings, from 0; has several pieces if no line fits it.
         pairs_before: packets paired before its start.
         offset_ns: b's clock minus a's at `from_ns`.

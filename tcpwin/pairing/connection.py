@@ -86,18 +86,17 @@ class PairedDirection:
         leaves_at: the capture point that its packets pass first, ``a`` or ``b``.
         unit: ``frame``, or ``segment`` if offload split the bytes differently in the two captures.
         sent: packets that passed the first point.
-        delivered: of these, packets that also passed the second, proved by its capture or the receiver's
-            acknowledgments.
-        lost: packets that did not.
-        late: arrived after a packet that had left later.
-        duplicated: passed the second point more often than the first.
-        unknown: undetermined: see `outside`, `unseen` and `in_neither`.
-        outside: of the unknown, those that left while the other capture was (possibly) not running.
-        unseen: of the unknown, those missing from a capture with known gaps.
-        in_neither: of the unknown, those in neither capture, counted by the sender's IP ids.
-        missed_at_source, missed_at_target: passed that point but are missing from its capture.
-        captured_twice: appear twice in the first capture.
-        injected: originated between the points: resets that never left.
+        delivered: those that also passed the second, proved by its capture or the receiver's acknowledgments.
+        lost: those that did not.
+        late: those that arrived after a packet that had left later.
+        duplicated: those that passed the second point more often than the first.
+        unknown: those whose fate is undetermined: see `outside`, `unseen` and `in_neither`.
+        outside: unknown because they left while the other capture was (possibly) not running.
+        unseen: unknown because they are missing from a capture with known gaps.
+        in_neither: unknown because they are in neither capture, counted by the sender's IP ids.
+        missed_at_source, missed_at_target: packets that passed that point but are missing from its capture.
+        captured_twice: packets that appear twice in the first capture.
+        injected: packets that originated between the points: resets that never left.
         retransmissions: packets of the first capture with repeated bytes.
         resent: the same by cause: see Resent.
         altered: delivered with a changed field, apart from changes to all packets; listed in `changes`.

@@ -88,7 +88,7 @@ class JudgedConnection:
         number: number of the paired connection.
         ids: id of the connection in each capture's analysis, by letter.
         roles: roles of source and target of its first direction: ``client``, ``server``, ``sender`` or ``receiver``.
-        directions: in the order of the paired ones.
+        directions: verdicts on its directions, in the order of the paired ones.
         verdict: verdict on the direction that lost most time, else the one with more data.
         chosen: the index of that direction.
     """

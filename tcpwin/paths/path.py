@@ -28,7 +28,7 @@ class Known:
     """One value of a path.
 
     Attributes:
-        value: in the unit of the field's name; None if unknown.
+        value: the value, in the unit that the field's name ends with; None if unknown.
         low, high: its range; None if unbounded.
         how: how it is known, or why it is not, in a sentence.
     """

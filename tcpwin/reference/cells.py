@@ -21,7 +21,7 @@ class Cell:
     """One cell of the matrix.
 
     Attributes:
-        workload, rtt_ns, rate_bps: as in `Run`; `rate_bps` is the path's.
+        workload, rtt_ns, rate_bps: see `Run`; `rate_bps` is the path's.
         rmem_max_bytes, adv_win_scale: the receiver's settings.
         is_patched: whether the kernel had the patch against collapsing large receive queues.
         published: None if the article has no such run; `ours` is the lab's.

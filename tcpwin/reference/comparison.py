@@ -62,7 +62,7 @@ class Comparison:
         it.
         rows: yours next to the nearest run and `best`, which may be the same.
         traced: `best`, or the most similar run with window and flight over time (`trace`), for drawing.
-        verdict: in words; None if no run is near enough.
+        verdict: the verdict in words; None if no run is near enough.
         agreement: agreement between the memory model's window and the observed one, if both are known.
         prediction: predicted effect of `best`'s settings; None if no run is near enough.
         why_not: why there is no verdict; None if there is one.

@@ -49,7 +49,7 @@ class Measured:
 
     Attributes:
         name: both ends.
-        receiver: as text: ``a``, or an address.
+        receiver: the receiver as text: ``a``, or an address.
         connection, direction: its number and ``a_to_b`` or ``b_to_a``; None without a capture.
         rtt_ns: minimum round trip of the path.
         path_rate_bps: the path's rate, if given or visible in the packets; else None.

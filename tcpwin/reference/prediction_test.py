@@ -35,7 +35,7 @@ class Against:
         is_rate_right: whether the run's rate is within 25 % of the prediction; None without one.
         is_twin: whether a run with the same settings came within 15 % of the captured rate, with the same limit; None
             for others.
-        verdict: in words.
+        verdict: the verdict in words.
     """
 
     rows: tuple[tuple[str, str | None, str | None, str | None], ...]

@@ -13,7 +13,7 @@ class Chunk(NamedTuple):
     """Consecutive records.
 
     Attributes:
-        records: in the file's format.
+        records: packet records in the file's format.
         packets: their number.
         first_ns, last_ns: times of the first and the last packet, nanoseconds since the epoch.
     """

@@ -60,7 +60,7 @@ class Interface:
 
     Args:
         interface: its name.
-        filter: in libpcap's language; None for TCP.
+        filter: an expression in libpcap's language; None for TCP.
         blocks: number of ring blocks of one mebibyte each.
 
     Raises:

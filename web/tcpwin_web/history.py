@@ -25,8 +25,8 @@ class Question:
     """Conditions of a search; all must hold.
 
     Attributes:
-        address: of either end; a trailing dot or colon matches every address with this prefix.
-        port: of the server.
+        address: address of either end; a trailing dot or colon matches every address with this prefix.
+        port: the server's port.
         host: part of the name that a bundle or a snapshot gives a host.
     """
 
@@ -53,8 +53,8 @@ class Point:
     """One capture in the history of a pair of hosts, or of all its hosts.
 
     Attributes:
-        limits: of its connections, by time lost.
-        rate_bps: of the connection with the most data.
+        limits: limits of its connections, by time lost.
+        rate_bps: rate of the connection with the most data.
     """
 
     capture: Capture

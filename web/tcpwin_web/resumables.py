@@ -31,7 +31,7 @@ class Resumable:
     """One upload.
 
     Attributes:
-        length_bytes: of the whole file.
+        length_bytes: size of the whole file.
         touched: time of the last arrival, seconds on a monotonic clock.
         storing: the task that stores it, with its files as the result.
         taking: the request that is sending a part now.

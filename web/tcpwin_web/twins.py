@@ -47,9 +47,9 @@ class TwinState:
     """State of a twin: none, waiting, running, done or failed.
 
     Attributes:
-        progress: of a running one: run, runs, elapsed_ns by the run's own clock, share of all.
-        failure: of a failed one, in words.
-        twin: of a finished one: as `tcpwin.lab.describe_twin` describes it, with `rows`.
+        progress: progress of a running twin: run, runs, elapsed_ns by the run's own clock, share of all.
+        failure: why a failed twin failed, in words.
+        twin: result of a finished twin: see `tcpwin.lab.describe_twin`, with `rows`.
     """
 
     status: Status = "none"

@@ -35,7 +35,7 @@ class Beside:
     """The two sides of the figure.
 
     Attributes:
-        request: of the compared direction of the connection.
+        request: the request for the compared direction of the connection.
         run, trace: the run, and its samples over time.
         count: number of the trace's samples that are drawn.
     """

@@ -128,7 +128,8 @@ def frames(
     """Draw a dot on the curve for each segment of a side, with its frame; return nothing if they are too many.
 
     Args:
-        column: of the segments' table, with the value just after each. A curve has one value per instant.
+        column: the column of the segments' table that has the value just after each segment. A curve has one value per
+            instant.
     """
     rows = request.rows
     if rows is None or not len(series):

@@ -72,8 +72,8 @@ def write(
     """Write a figure.
 
     Args:
-        title: of a page.
-        width, height: of an image or a page, in pixels; the figure's own height by default.
+        title: the page's title.
+        width, height: size of an image or a page, in pixels; by default the figure's own height.
         scale: image pixels for each of these; ignored for svg and pdf.
 
     Raises:

@@ -18,8 +18,8 @@ class FigureKind:
     """A kind of figure.
 
     Attributes:
-        name: in kebab-case, as users ask for it: ``time-sequence``.
-        title: in a few words, above the figure.
+        name: the name by which users ask for it, in kebab-case: ``time-sequence``.
+        title: a few words above the figure.
         scope: ``connection`` or ``analysis``: its subject.
         page: the module's docstring, in Markdown: what is drawn, by which rule, how to read it.
         draw: from a request to a panel; raises `Nothing` if there is nothing to show.

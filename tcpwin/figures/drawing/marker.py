@@ -66,7 +66,7 @@ def markers(
 
     Args:
         places: indices of the events in the request's, shape (n,).
-        heights: of each event, shape (n,).
+        heights: height of each event, shape (n,).
         most: maximum number of events drawn, evenly chosen; the request's number of marks if None.
         notes: gets a sentence if some are left out.
     """

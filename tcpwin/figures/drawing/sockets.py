@@ -78,7 +78,7 @@ def socket_curve(
     """Draw a field, sample by sample; return nothing if no sample has it.
 
     Args:
-        symbol: of each sample, while there are few.
+        symbol: symbol of each sample, if there are few.
         is_joined: steps connect the samples.
     """
     times, values = socket_values(request, side, field)

@@ -37,7 +37,7 @@ def shade(
     """Draw bars over the whole height; if there are too many, the longest.
 
     Args:
-        start_ns, end_ns: of each span, shape (n,).
+        start_ns, end_ns: bounds of each span, shape (n,).
         hover_texts: returns the hover texts of the spans at these indices.
     """
     chosen = np.flatnonzero((end_ns >= request.start_ns) & (start_ns <= request.end_ns))

@@ -32,7 +32,7 @@ class Scale:
         axis: its layout.
         least, most: its ends in its own units: values, their logarithms, or category indices.
         start, end: pixels of these ends.
-        names: of the categories; empty on other axes.
+        names: names of the categories; empty on other axes.
     """
 
     axis: Mapping[str, Any]
@@ -108,7 +108,7 @@ def span_of(axis: Mapping[str, Any], values: Sequence[Values], *, count: int = 0
     """Return the ends of an axis in its own units: its range, or that of the padded values.
 
     Args:
-        count: of the categories.
+        count: number of categories.
     """
     if "range" in axis:
         least, most = (float(each) for each in axis["range"])

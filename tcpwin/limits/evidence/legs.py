@@ -25,7 +25,7 @@ class HalfReset(NamedTuple):
 
     Attributes:
         reset, waiting: the connection with the RST, and the one without.
-        frame, time_ns, by: of the RST, and the side in whose name it was sent.
+        frame, time_ns, by: the RST's frame and time, and the side in whose name it was sent.
     """
 
     reset: int

@@ -33,7 +33,7 @@ class Outage(NamedTuple):
         lost: segments lost meanwhile.
         tries: times at which the sender tried.
         heard: packets of the other side captured meanwhile, after a round trip: its direction worked.
-        frames: of the first lost segments, and of the one that arrived.
+        frames: frames of the first lost segments, and of the one that arrived.
     """
 
     start_ns: int

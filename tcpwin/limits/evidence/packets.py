@@ -68,7 +68,7 @@ class Sent:
     """A direction's data segments, with sequence numbers counted from the first.
 
     Attributes:
-        frame, time_ns, start, end: of each segment; shape (segments,).
+        frame, time_ns, start, end: values of each segment; shape (segments,).
         acked_ns: when the peer's ACKs or SACKs first covered the segment's first byte; -1 if never.
         again_ns: when that byte was next retransmitted; -1 if never.
         first_ns: when that byte was first sent.

@@ -29,7 +29,7 @@ class Attempts:
     """Failed connections to one port.
 
     Attributes:
-        connections: in time order, from the first `FIRST_LOOKED_AT` of the capture.
+        connections: connection numbers in time order, from the first `FIRST_LOOKED_AT` of the capture.
         accepted: connections to the same port that were established.
         waited_ns: sum of the times from the first to the last segment of each.
     """

@@ -25,7 +25,7 @@ class Race(NamedTuple):
         idle_ns: silence before both.
         apart_ns: time between them.
         request_bytes: size of the request's first segment.
-        start_ns, frames: of the earlier of both; frames of the request and the FIN.
+        start_ns, frames: time of the earlier of both; frames of the request and the FIN.
     """
 
     closer: str

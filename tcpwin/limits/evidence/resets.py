@@ -27,7 +27,7 @@ class ResetOrigin(NamedTuple):
     """A RST and what it shows.
 
     Attributes:
-        frame, time_ns: of the RST.
+        frame, time_ns: frame and time of the RST.
         side: the side in whose name it was sent.
         ttl, usual_ttl: its TTL or hop limit, and that of the side's other packets; -1 without others.
         ip_id: its IP ID; -1 without one.

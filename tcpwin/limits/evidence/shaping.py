@@ -37,7 +37,7 @@ class Shaping(NamedTuple):
             were sent together.
         even_ns: time in even gaps.
         lag_ns: spread of the delay since the segments' timestamps, without drift (5th to 95th percentile).
-        frames: of the first evenly spaced segments.
+        frames: frames of the first evenly spaced segments.
     """
 
     rate_bps: float

@@ -40,7 +40,7 @@ class SizeLimit(NamedTuple):
         errors: ICMP errors that refused segments of this direction for their size.
         mtu: the path's MTU by these errors; None without one.
         spans: when bytes of lost segments waited: start and end, disjoint and in order.
-        frames: of the first lost segments.
+        frames: frames of the first lost segments.
         mss: both SYNs' MSS options, the sender's first; -1 for a SYN without one.
         header_bytes: length of the IP and TCP headers.
         after_ns: time with the smaller congestion window that these losses left; 0 if others contributed.

@@ -17,7 +17,7 @@ def grown(samples: Sequence[SocketSample], name: str, *, since_start: bool) -> i
     """Return how much a socket counter grew, from 0 or from its first sample, up to its last value.
 
     Args:
-        samples: in time order.
+        samples: samples in time order.
         name: a counter such as ``busy_ns``.
         since_start: whether the connection began in the capture, so the counter's whole value counts.
     """

@@ -71,9 +71,9 @@ def render_sockets(
     """Render a table of samples: two lines each, or one line with the given fields.
 
     Args:
-        samples: in the order of the table.
+        samples: the samples in the order of the table.
         fields: shown instead of the usual ones.
-        labels: of the samples, such as the number of the file; shown if there are any.
+        labels: a label for each sample, such as the number of its file; shown if there are any.
     """
     if not samples:
         return

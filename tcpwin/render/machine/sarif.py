@@ -42,7 +42,7 @@ def sarif_document(
     Args:
         findings: those of `found` to write, each with the verdict on its connection.
         rules: the rules checked, including those of the findings.
-        version: of tcpwin.
+        version: tcpwin's version.
     """
     places = {rule.code: place for place, rule in enumerate(rules)}
     uris = [_uri(file.file) for file in analysis.capture.files]
@@ -66,7 +66,7 @@ def join_sarif(documents: Iterable[Mapping[str, Any]], failures: Iterable[str]) 
     """Join the logs of several captures, made by the same rules, into one run: services accept one run per tool.
 
     Args:
-        documents: as returned by `sarif_document`, at least one.
+        documents: results of `sarif_document`, at least one.
         failures: why captures could not be read; they become notifications of the run.
     """
     joined: dict[str, Any] = {}

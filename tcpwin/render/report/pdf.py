@@ -56,7 +56,7 @@ def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None 
     Args:
         seconds: time limit.
         unwanted: set by another thread when the result is no longer needed.
-        niceness: of the browser's processes (nice(2)).
+        niceness: niceness of the browser's processes (nice(2)).
 
     Raises:
         OutputError: no browser was found, it failed, it took too long, or the result is unwanted.

@@ -24,7 +24,7 @@ class LikeView:
 
     Attributes:
         connection: its number; `ends` its ends.
-        verdict, agreement: in words; `agreement` says whether the memory model's window is the observed one.
+        verdict, agreement: sentences; `agreement` says whether the memory model's window is the observed one.
         references: the nearest run, and the verdict's run if that is another.
         rows: name, this connection's figure, those of the runs.
         nearest: runs with their distance, and why they are near.

@@ -86,7 +86,7 @@ class Report:
     """The content of a report, and its forms.
 
     Attributes:
-        analysis: with host snapshots, if any.
+        analysis: the analysis, with any host snapshots.
         limit: maximum number of connections shown in full.
         given: the findings to report; if None, `Analysis.findings`, those of all rules.
         is_printed: whether it is for paper.
@@ -235,7 +235,7 @@ class Report:
 
         Args:
             form: one of `FORMS`; implied by the file's name if None.
-            theme: of HTML.
+            theme: the HTML's theme.
 
         Raises:
             ArgumentError: the form or theme is unknown.

@@ -33,8 +33,8 @@ class CaptureRow:
     """A capture in a few words.
 
     Attributes:
-        cells: of the table.
-        cost_ns: of the worst connection's limit, the sort key of the rows.
+        cells: cells of the table.
+        cost_ns: cost of the worst connection's limit, by which the rows are sorted.
         problems: number of connections with a problem.
         answer: the verdict on the worst connection, line by line.
     """

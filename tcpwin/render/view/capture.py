@@ -22,7 +22,7 @@ class CaptureView:
     Attributes:
         lead: the data it carried, and its limit or the number of connections with a problem.
         worst: label of the connection that `verdict` is on: ``Worst``; empty if it is the only one.
-        verdict: of the worst connection; None if there is none, or if findings of sound connections are the answer.
+        verdict: verdict on the worst connection; None without one, or if findings of sound connections are the answer.
         caveat: what the capture lacks; empty for a complete one.
     """
 

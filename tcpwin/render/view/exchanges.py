@@ -30,7 +30,7 @@ class ExchangeRow:
         span_ns: from the request to the end of the answer, as the client sees them.
         at: time since the first request of the table.
         times: the client's, the request's, the path's, the server's and the answer's.
-        sizes: of the request and of the answer.
+        sizes: sizes of the request and of the answer.
     """
 
     connection: int

@@ -39,7 +39,7 @@ class VerdictRow:
         limit: the first limit; `limits` also names the second.
         problem: the limit that lost the time; empty unless the connection has a problem.
         is_elsewhere: whether `problem` is not the first limit.
-        cost: of `problem`: about (``~``) or at most (``≤``).
+        cost: cost of `problem`, marked as about (``~``) or at most (``≤``).
     """
 
     limit: str

@@ -201,7 +201,7 @@ def anonymized(
     """Yield a file of anonymized packets (deleted after the block), its counts, and its analysis.
 
     Args:
-        chosen: as for `slice_packets`; by default all packets.
+        chosen: arguments of `slice_packets`; by default all packets.
 
     Raises:
         OutputError: the verdicts of the copy differ, or some connections are in tunnels.

@@ -93,7 +93,7 @@ def write_index(
     """Write the index of a capture; reads its packets once more.
 
     Args:
-        analysis: of all packets of that file.
+        analysis: the analysis of all packets of that file.
         progress: called periodically with the number of bytes read.
 
     Raises:

@@ -32,11 +32,11 @@ class FigureQuery:
 
     Attributes:
         name: name of a figure, or `TIMELINE` for several panels.
-        panels: of a timeline, from top to bottom; its default panels if empty.
+        panels: panels of a timeline, from top to bottom; its default panels if empty.
         connection: number of the connection; None for figures of the whole capture.
         direction: ``a_to_b`` or ``b_to_a``; None: the one with more data.
         start_ns, end_ns: the span, nanoseconds since the epoch; both None: the whole connection.
-        field: of sockets, for figures with a choice of fields.
+        field: field of socket samples, for figures with a choice of fields.
     """
 
     name: str

@@ -135,7 +135,7 @@ class ProcessExecutor(CallExecutor):
 
         Args:
             workers: maximum number of calls at the same time.
-            niceness: of its processes (nice(2)).
+            niceness: niceness of its processes (nice(2)).
             is_offline: deny network sockets to its processes where the kernel can (`tcpwin.offline`).
             is_forked: fork from a server that has imported everything. Otherwise each process is a new child of this
                 one, and ends with it in any case.

@@ -65,7 +65,7 @@ def list_connections(
 
     Args:
         search: part of an address, ``address:port`` or ``:port``, of either end.
-        port: of either end.
+        port: port of either end.
         span: two times, nanoseconds since the epoch: connections that existed between them.
         where: conditions such as ``a_to_b.zero_window_ns>0``; all must hold.
         sort: `WORST` or a column, with a leading ``-`` for descending order; rows without a value come last.
