@@ -97,7 +97,7 @@ def timeline(
     """Draw several figures of a connection, one above the other, on one time axis with a common zoom.
 
     Args:
-        names: from top to bottom; by default those with ``is_in_timeline``, and those about the
+        names: figures from top to bottom; by default those with ``is_in_timeline``, and those about the
             connection's limit. Figures with nothing to show are left out.
 
     Raises:

@@ -59,7 +59,7 @@ class JoinedSample:
         peer_window_bytes: the window that this side may fill, compared with the kernel's `snd_wnd_bytes`.
         own_window_bytes: the window that this side offers, compared with `rcv_wnd_bytes`.
         acked_bytes, received_bytes: compared with `bytes_acked` and `bytes_received`.
-        limits: since the previous sample; None for the first.
+        limits: growth since the previous sample; None for the first.
         disagreements: kernel values outside the packets' range.
     """
 

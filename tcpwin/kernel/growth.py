@@ -52,7 +52,7 @@ def grown_buffer_bytes(
         kernel: the host's kernel; None means before 6.16.
         rtt_us: round trip measured by the receiver (`rcv_rtt` of ss); None means `low_rtt_us` or more.
         low_rtt_us: tcp_rcvbuf_low_rtt.
-        out_of_order_bytes: from the first hole to the end of the data behind it; counted from 6.16 on.
+        out_of_order_bytes: bytes from the first hole to the end of the data behind it; counted from 6.16 on.
     """
     if taken_bytes <= before_bytes:
         return buffer_bytes

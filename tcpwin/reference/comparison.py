@@ -58,8 +58,7 @@ class Comparison:
     Attributes:
         measured: the transfer; None if the connection has no data.
         nearest: runs that are near enough, the nearest first, with similarities and differences.
-        best: of these, the run that shows the capability of path and kernel, if rates are compared. The verdict names
-        it.
+        best: the one of these that shows what path and kernel can do, if rates are compared. The verdict names it.
         rows: yours next to the nearest run and `best`, which may be the same.
         traced: `best`, or the most similar run with window and flight over time (`trace`), for drawing.
         verdict: the verdict in words; None if no run is near enough.

@@ -55,7 +55,7 @@ class Measured:
         path_rate_bps: the path's rate, if given or visible in the packets; else None.
         loss_share: share of data segments lost randomly or because of other traffic; 0 without loss, or if its own
             queue dropped them.
-        goodput_bps: over the whole transfer.
+        goodput_bps: goodput over the whole transfer.
         best_second_bps: rate of its best second; None for connections too long to know single seconds.
         volume_bytes, duration_ns: payload, and its duration; without handshake and close if visible.
         window_max_bytes, window_mean_bytes: receive window.

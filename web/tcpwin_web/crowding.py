@@ -60,7 +60,7 @@ class Crowd:
                 del self._open[address]
 
     def hold_unread(self, client: Client, address: str, size_bytes: int) -> None:
-        """Count a response that waits for its reader; close others, or this one, if all of them take too much."""
+        """Count a response that its client has yet to read; close connections if all of these take too much memory."""
         self._unread[client] = address, size_bytes
         while sum(size for _, size in self._unread.values()) > MOST_UNREAD_BYTES:
             totals: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class Crowd:
             found.drop()
 
     def forget_unread(self, client: Client) -> None:
-        """Count a response no more: it was read, or its connection is closed."""
+        """Stop counting a response that was read or whose connection is closed."""
         self._unread.pop(client, None)
 
     def _close(self, client: Client) -> None:

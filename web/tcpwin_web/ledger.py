@@ -26,7 +26,7 @@ ACCEPTED_AT_ONCE = 16
 SCARCE_FILES = 4096
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 32_768, 512
 MOST_UNREAD_BYTES = 256 << 20
-"""Memory of all responses that wait for their readers."""
+"""Memory for all responses that clients have yet to read."""
 STREAMS, FOLLOWERS, TWINS = 256, 16, 16
 OWNER_DISK_SHARE, OWNER_DISK_BYTES = 20, 1 << 30
 """Part of the disk, up to this size, that only the owner may fill."""
@@ -84,7 +84,7 @@ class Account:
 
 
 class Disk:
-    """The disk of the data folder: a token may take half of what is left to it, the owner also the last part."""
+    """The disk of the data folder: a token may fill half of the space, without the part reserved for the owner."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -101,8 +101,8 @@ class Disk:
         """Count an upload that arrives during the block.
 
         Args:
-            token: its sender; None for the owner.
-            stored_bytes: what that token has stored before.
+            token: the sender's token; None for the owner.
+            stored_bytes: size of what that token has stored before.
         """
         share = Share(self, token, stored_bytes)
         self._shares.add(share)
@@ -112,7 +112,7 @@ class Disk:
             self._shares.discard(share)
 
     def arriving_bytes(self, token: str) -> int:
-        """Return what a token's uploads in progress have taken so far."""
+        """Return the bytes of a token's uploads in progress."""
         return sum(each.arrived_bytes for each in tuple(self._shares) if each.token == token)
 
 
@@ -127,14 +127,14 @@ class Share:
 
     @property
     def refusal(self) -> str | None:
-        """Why the upload must not go on, in words."""
+        """Reason to refuse the rest of the upload; None if there is none."""
         if self.token is None:
             return None
         left_bytes = self.disk.left_bytes
         if left_bytes <= 0:
             return "the rest of the service's disk is reserved for its owner"
         if self.stored_bytes + self.disk.arriving_bytes(self.token) > left_bytes:
-            return "this token's uploads take half of the disk space that is left to them: ask the owner to delete some"
+            return "this token's uploads take half of the disk space available to it: ask the owner to delete some"
         return None
 
 

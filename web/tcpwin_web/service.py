@@ -103,7 +103,7 @@ class Service:
         self.shared_pages = FairSemaphore(
             SHARED_PAGES, each=SHARED_PAGES, guests=SHARED_PAGES, each_waiting=256, guests_waiting=256
         )
-        # One event loop makes all answers: the fewer of others it makes at the same time, the sooner the owner's.
+        # One event loop makes all answers: fewer answers for others at the same time leave more of it to the owner's.
         self.turns = FairSemaphore(
             TURNS, each=TURNS - OTHERS_TURNS, guests=OTHERS_TURNS // 2, each_waiting=64, reserved=TURNS - OTHERS_TURNS
         )

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 RETRY_SECONDS, TURN_SECONDS = 5, 30.0
 MANY = 1 << 30
-"""No limit of waiting requests: their number is limited elsewhere."""
+"""No limit: the number of waiting requests is limited elsewhere."""
 
 
 class BusyError(Exception):
@@ -107,7 +107,7 @@ class FairSemaphore:
             each_waiting: maximum number of waiting requests per caller; further ones are refused.
             guests_waiting: the same for all guests together.
             reserved: slots that only the owner may hold.
-            outlasts_callers: wait on if the caller leaves, as what cleans up after it must.
+            outlasts_callers: keep waiting if the caller leaves, for work that cleans up after it.
         """
         self.count = count
         self._each, self._guests = each, guests
@@ -229,7 +229,7 @@ class FairSemaphore:
 
 
 class Turn:
-    """A request's slot among those whose answers are made now."""
+    """A request's slot in the event loop, which makes only a few answers at a time."""
 
     def __init__(self, slots: FairSemaphore) -> None:
         self._slots = slots
@@ -240,14 +240,14 @@ class Turn:
         """Wait for the slot.
 
         Raises:
-            BusyError, GoneError: as `FairSemaphore.take` does.
+            BusyError, GoneError: see `FairSemaphore.take`.
         """
         await self._held.enter_async_context(self._slots.take(TURN_SECONDS))
         self.is_held = True
         _turn.set(self)
 
     async def end(self) -> None:
-        """Give the slot back, if it is held."""
+        """Release the slot if it is held."""
         self.is_held = False
         await self._held.aclose()
 
@@ -257,7 +257,7 @@ _turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @asynccontextmanager
 async def waiting() -> AsyncIterator[None]:
-    """Let other requests have this one's turn during the block, in which it waits for a worker or for its client."""
+    """Release this request's turn during the block, in which it waits for a worker or its client."""
     turn = _turn.get()
     if turn is None or not turn.is_held:
         yield

@@ -103,7 +103,7 @@ class Twins:
         )
         self._wanted: dict[Key, _Wanted] = {}
         self._account = Account("twins", TWINS)
-        # Somebody's second twin waits for the first one of everybody else.
+        # A caller's second twin waits until the first twins of all others have run.
         self._turns = FairSemaphore(1, each=1, guests=1, outlasts_callers=True)
 
     @staticmethod

@@ -148,7 +148,7 @@ class Place(NamedTuple):
     Attributes:
         at, size: offset and size in bytes.
         field: name in SocketSample; None if the number is not used directly.
-        factor: from the kernel's unit to the field's.
+        factor: factor from the kernel's unit to the field's.
         zero: whether 0 is a valid value.
         most: the maximum valid value.
     """

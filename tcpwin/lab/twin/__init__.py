@@ -138,7 +138,7 @@ def run_twin(
     Runs whose bundles exist are not repeated.
 
     Args:
-        changes: from `read_changes`; if empty, only the first run is made.
+        changes: result of `read_changes`; if empty, only the first run is made.
         name: the capture's name, for the scenarios.
         rate_mbps: the path's rate, if the capture does not show it.
         series: the Linux of both runs; by default the one that counts receive memory like the receiver's.

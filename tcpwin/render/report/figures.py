@@ -117,7 +117,7 @@ def draw_beside(report: Report) -> dict[int, Drawn]:
         plain = figures.plain_timeline(view.connection, BESIDE, direction=None, field=name, **OPTIONS)
         found = drawable(plain)
         if found is not None:
-            summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
+            summary = f"{BESIDE_SUMMARY} Dashed: {name}, from samples of its sender's kernel."
             title = "This connection and the run over time"
             drawn[view.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
     return drawn

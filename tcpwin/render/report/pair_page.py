@@ -67,7 +67,7 @@ def render_pair_page(
     """Render a pairing as a page.
 
     Args:
-        connection: only this one; otherwise the `limit` that lost most.
+        connection: the only connection to show; by default the `limit` connections that lost most.
         theme: ``auto`` follows the system; readers can switch.
 
     Raises:

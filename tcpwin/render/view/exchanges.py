@@ -27,7 +27,7 @@ class ExchangeRow:
     Attributes:
         connection: its number.
         frames: first frame of the request, and of the answer.
-        span_ns: from the request to the end of the answer, as the client sees them.
+        span_ns: bounds of the time from the request to the end of the answer, as the client sees them.
         at: time since the first request of the table.
         times: the client's, the request's, the path's, the server's and the answer's.
         sizes: sizes of the request and of the answer.

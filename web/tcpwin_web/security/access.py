@@ -238,7 +238,7 @@ class Access:
         # One login is one caller from any address; callers that share a token are distinguished by address.
         token = None if identity is None or is_guest else identity.token
         shown = f"token {token}" if token else actor
-        # Logins are easily multiplied: those made with an API token count as the token.
+        # Anyone can make many logins with one API token, so they count as that token.
         is_login = bool(login and not token)
         name = f"login {login}" if is_login else f"{'guest' if is_guest else shown} {counted_address(request)}"
         credential = None if actor in ("local", "nobody") or is_guest else login if is_login else shown

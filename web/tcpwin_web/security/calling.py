@@ -41,7 +41,7 @@ class Calling:
         turn = Turn(self._turns)
 
         async def send_and_end(message: Message) -> None:
-            # The answer is made: what is left is to send it, however slowly it is read.
+            # The answer is ready: sending it takes no turn, however slow the client is.
             await turn.end()
             await send(message)
 

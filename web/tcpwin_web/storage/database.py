@@ -51,8 +51,8 @@ class Database:
         """Create the engine.
 
         Args:
-            sessions: connections to the database at most. One caller gets three quarters of them, all guests half,
-                and an eighth is reserved for the owner; whoever has to wait is served in turn.
+            sessions: maximum number of connections to the database. One caller gets three quarters of them, all guests
+                half, and an eighth is reserved for the owner; waiting callers take turns.
         """
         self._is_sqlite = url.startswith("sqlite")
         most = max(sessions - OUTSIDE_SESSIONS, 2)

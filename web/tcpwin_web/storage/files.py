@@ -41,7 +41,7 @@ class Incoming:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the files that are arriving."""
+        """Total size of the files that are arriving."""
         return sum(each.stat().st_size for each in os.scandir(self.path))
 
     def note(self, *names: str) -> None:

@@ -102,7 +102,7 @@ class File(Base):
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Size and time of the uploaded file."""
     uploader: Mapped[str | None] = mapped_column(String(64), index=True)
-    """The API token that sent it, whose share of the disk it takes; None for the owner."""
+    """Id of the API token that sent the file and whose share of the disk it takes; None for the owner."""
     notes: Mapped[list[str] | None] = mapped_column(JSON)
     """Remarks on files missing from the bundle; stored with one file of each of its captures."""
 

@@ -112,14 +112,14 @@ class _Taking:
         left = max(most - sum(stored for stored, _ in self.taken), 1)
         read = _Counted(file, self._check_share)
         headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
-        # The engine takes a refusal for the end of a damaged file.
+        # To the engine, a refused upload looks like the end of a damaged file.
         self._check_share()
         for warning in headers.facts["warnings"]:
             if warning["kind"] == "read_failed" and left < most:
                 raise UploadError(413, f"{name}: with the files before it, it unpacks to more than {most:,} bytes")
             if warning["kind"] == "read_failed":
                 raise UploadError(413, f"{name}: {warning['message']}")
-        # Reports show the digest of the whole file, also of what comes after its packets.
+        # Reports show the digest of the whole file, including any bytes after its packets.
         while read.read(COPY_BYTES):
             pass
         facts = {**headers.facts, "sha256": read.digest.hexdigest()}
