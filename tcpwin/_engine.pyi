@@ -18,22 +18,22 @@ SERIES_NAMES: list[SeriesName]
 STALL_CAUSES: list[str]
 EVENT_FIELDS: tuple[str, ...]
 EVENT_EVIDENCE: list[tuple[str, str, str]]
-"""Name, heading and kind (``frame``, ``interval`` or ``duration``) of what shows why a segment came again."""
+"""Name, heading and kind (``frame``, ``interval`` or ``duration``) of the evidence for a retransmission's cause."""
 EVENT_SCHEMA: str
 """The JSON Schema of an event."""
 CAUSES: list[str]
 """Causes of retransmitted and late segments."""
 BUDGET_ITEMS: list[str]
 OWNERS: list[str]
-"""Who can change what limits a transfer."""
+"""Owners of a limit: who can change it."""
 CONFIDENCES: list[str]
-"""From the lowest."""
+"""Confidences, lowest first."""
 ENDS: list[str]
 """Roles of the ends a and b."""
 PAIR_FATES: list[str]
 """Fates of a packet between two captures, indexed by the code in the packet columns."""
 PAIR_CAUSES: list[str]
-"""Causes of a retransmission, indexed likewise; a code beyond the list means none."""
+"""Causes of a retransmission, indexed by the code in the packet columns; a code beyond the list means none."""
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -259,7 +259,7 @@ class FieldAttribute:
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
 
 class FirstEvents:
-    """The matching ones among the first events of a connection that the first pass recorded."""
+    """The matching first events of a connection, as recorded by the first pass."""
 
     def __len__(self) -> int: ...
     def values(self, index: int) -> tuple[Any, ...]:

@@ -220,7 +220,6 @@ impl Inputs {
         }
     }
 
-    /// Return the next selected record.
     #[inline]
     fn next_selected(&mut self, selection: Option<&mut Selection>) -> Option<(usize, Record)> {
         let Some(selection) = selection else {

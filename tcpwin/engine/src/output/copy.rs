@@ -18,7 +18,6 @@ use crate::wire::{Segment, SYN};
 
 /// Number of copied frames whose new numbers are remembered; comments rarely refer further back.
 const RENUMBERED: usize = 1 << 20;
-/// Segments in a handshake.
 const HANDSHAKE_SEGMENTS: u64 = 3;
 
 /// The packets to copy.

@@ -7,13 +7,11 @@ use crate::output::json::write_text;
 use crate::tcp::recovery::cause::{Confidence, RetransmissionCause};
 use crate::tcp::recovery::evidence::PARTS;
 
-/// The type of a field's values.
 enum Values {
     /// Integers with an optional minimum and maximum.
     Int(Option<u32>, Option<u32>),
     Text,
     OneOf(Vec<&'static str>),
-    /// Names of events.
     Names,
 }
 
@@ -94,7 +92,6 @@ fn event_fields() -> impl Iterator<Item = EventField> {
         .chain(why.map(field(true)))
 }
 
-/// Return the field names.
 pub fn event_field_names() -> Vec<&'static str> {
     event_fields().map(|field| field.name).collect()
 }

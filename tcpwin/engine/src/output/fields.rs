@@ -472,7 +472,6 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };
 
-/// All fields of a direction.
 pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
     WINDOW_FIELDS
         .iter()
@@ -481,7 +480,6 @@ pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
         .chain(BUDGET_FIELDS)
 }
 
-/// Look up a field of a direction by name.
 pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &DirectionField>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
@@ -492,7 +490,6 @@ pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     by_name.get(name).copied()
 }
 
-/// Look up a field of a connection by name.
 pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &ConnectionField>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {

@@ -86,7 +86,6 @@ pub struct Condition {
     subject: Subject,
     comparison: Comparison,
     wanted: Value,
-    /// `wanted` as a number, if it is one.
     wanted_number: Option<f64>,
 }
 

@@ -1,7 +1,6 @@
 //! A series of bounded size: minimum, maximum and last value per time bucket; bucket width doubles when there are too
 //! many.
 
-/// A non-empty bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     index: i64,

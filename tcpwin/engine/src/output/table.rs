@@ -139,7 +139,6 @@ fn fill<T>(
     }
 }
 
-/// Fill all columns for the connections with these numbers.
 pub fn fill_columns(columns: &mut [Column], connections: &Arena, numbers: Range<u32>) {
     let rows = numbers.len();
     for column in &mut *columns {

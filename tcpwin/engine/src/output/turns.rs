@@ -50,7 +50,6 @@ pub enum Conversation {
 }
 
 impl Conversation {
-    /// Determine the turns from a connection's record.
     pub fn of(connection: &Connection) -> Conversation {
         let asking = connection.initiator_side();
         let sides = [asking, 1 - asking].map(|side| &connection.directions[side]);

@@ -112,7 +112,6 @@ impl<R: Rows> Pairer<'_, R> {
         Some(search_key(&self.seed, &packet))
     }
 
-    /// Search for the mate of a packet's connection.
     fn search_mate(&mut self, side: Side, number: u32, direction: u8, packet: Sighting) {
         let [a, b] = &mut self.flows;
         let (own, other) = match side {

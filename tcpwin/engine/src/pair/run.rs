@@ -42,7 +42,6 @@ pub struct Row {
     pub is_resend: bool,
     /// Set for a retransmission.
     pub resent: Option<Resent>,
-    /// Packets paired before it.
     pub pairs_before: u64,
     /// Number of clock settings before it.
     pub epoch: u32,

@@ -90,7 +90,6 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
     Ok(dict)
 }
 
-/// Return the exchanges as columns by name.
 pub fn exchanges_to_python<'py>(
     py: Python<'py>,
     exchanges: &[Exchange],

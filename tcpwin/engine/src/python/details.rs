@@ -163,7 +163,6 @@ impl Details {
         Ok((events?, detail.events_omitted))
     }
 
-    /// Return the same events as columns.
     fn event_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<EventColumns<'py>> {
         Ok(event_columns(py, &self.get(id)?.events))
     }
@@ -182,7 +181,6 @@ impl Details {
             .collect()
     }
 
-    /// Return the stalls as dictionaries.
     fn stalls<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let detail = self.get(id)?;
         let stalls = detail.stalls.iter();
@@ -193,7 +191,6 @@ impl Details {
             .collect()
     }
 
-    /// Return the same stalls as columns.
     fn stall_columns<'py>(&self, py: Python<'py>, id: u32) -> PyResult<StallColumns<'py>> {
         Ok(stall_columns(py, &self.get(id)?.stalls))
     }

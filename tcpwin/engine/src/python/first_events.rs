@@ -19,7 +19,6 @@ use crate::tcp::recovery::cause::RetransmissionCause;
 pub struct Decoded(Mutex<Option<(u32, Arc<[JournalEntry]>)>>);
 
 impl Decoded {
-    /// Return the recorded first events of a connection.
     pub fn entries(&self, id: u32, connection: &Connection) -> Arc<[JournalEntry]> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, entries)) = last.as_ref() {
@@ -33,7 +32,6 @@ impl Decoded {
     }
 }
 
-/// The filter on the events.
 pub struct EventFilter {
     from_initiator: Option<bool>,
     names: Option<Events>,

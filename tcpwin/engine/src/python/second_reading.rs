@@ -28,7 +28,6 @@ pub fn given_shifts(shifts: Option<ShiftsArgument>) -> GivenShifts {
         .collect()
 }
 
-/// The request for a second pass.
 pub struct SecondPass<'a, 'py> {
     source: &'a Bound<'py, PyAny>,
     name: &'a str,

@@ -34,7 +34,6 @@ macro_rules! row {
     }};
 }
 
-/// Return the limits, in their order.
 #[pyfunction]
 fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |limit: &Limit| {
@@ -53,7 +52,6 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Limit::ALL.iter().map(row).collect()
 }
 
-/// Return the time budget's items, in their order.
 #[pyfunction]
 fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |item: SenderState| {

@@ -2,7 +2,6 @@
 
 use crate::tables::limit::Limit;
 
-/// Table row of an item.
 pub struct ItemRow {
     /// Name in JSON, columns and rules.
     pub name: &'static str,
@@ -95,7 +94,6 @@ macro_rules! items {
             }
         }
 
-        /// Expand a macro with all items.
         macro_rules! each_item {
             ($callback:ident) => { $callback! { $($item)* } };
         }

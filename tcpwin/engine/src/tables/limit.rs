@@ -15,7 +15,6 @@ pub enum LimitOwner {
     Nobody,
 }
 
-/// Table row of a limit.
 pub struct LimitRow {
     /// Name in JSON, columns and rules.
     pub name: &'static str,

@@ -12,7 +12,6 @@ const GROWING: [SenderState; 3] = [
     SenderState::Unknown,
 ];
 
-/// Sum the items that have a trait.
 pub fn sum_of(items_ns: &Items, wanted: ItemTrait) -> i64 {
     let having = SenderState::ALL.into_iter().filter(|item| item.has(wanted));
     having.map(|item| items_ns[item as usize]).sum()

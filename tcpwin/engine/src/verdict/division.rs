@@ -41,7 +41,6 @@ const fn order() -> [Limit; LIMITS] {
     order
 }
 
-/// Sum the budget's items by limit.
 pub fn by_limit(items_ns: &Items, is_slow: bool) -> Times {
     let mut times = [0; LIMITS];
     for item in SenderState::ALL {

@@ -173,7 +173,6 @@ impl Facts {
         }
     }
 
-    /// Return the sending end.
     pub fn sender(&self) -> End {
         End::ALL[usize::from(self.is_back)]
     }

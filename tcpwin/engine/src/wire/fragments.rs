@@ -82,7 +82,6 @@ pub(super) struct FragmentTable {
     ages: VecDeque<(Key, u64)>,
     next_serial: u64,
     abandoned: u64,
-    /// Number of fragments added.
     added: u64,
     /// Frame numbers of the latest completed datagram.
     completed: Vec<u64>,
@@ -133,7 +132,6 @@ impl FragmentTable {
         &self.completed
     }
 
-    /// Number of fragments added so far.
     pub fn added(&self) -> u64 {
         self.added
     }

@@ -36,7 +36,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Return the valid SACK blocks.
     pub fn sack_blocks(&self) -> &[(u32, u32)] {
         let count = usize::from(self.sack_count).min(self.sack.len());
         self.sack.get(..count).unwrap_or_default()
@@ -133,7 +132,6 @@ pub struct Segment {
     /// The unscaled window field.
     pub window: u16,
     pub checksum: u16,
-    /// 4 or 6.
     pub ip_version: u8,
     /// IPv4 time to live or IPv6 hop limit.
     pub ttl: u8,

@@ -189,7 +189,6 @@ impl Budget {
         }
     }
 
-    /// Set the state after a segment.
     #[inline(always)]
     pub fn turn(&mut self, state: Activity, now_ns: i64) {
         if state != self.state {

@@ -17,7 +17,6 @@ const IDLE_SHARE: i64 = 4;
 /// Charge the whole round to the window if it was full for this part of it (a divisor).
 const WINDOW_SHARE: i64 = 2;
 
-/// A captured round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
     pub elapsed_ns: i64,
@@ -51,9 +50,7 @@ impl RoundTrip {
 /// How a round's time passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passed {
-    /// Time with nothing in flight.
     pub idle_ns: i64,
-    /// Time limited by the window.
     pub window_ns: i64,
     /// Largest gap between two data segments while the sender was busy.
     pub gap_ns: i64,

@@ -16,7 +16,6 @@ const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960
 /// Windows up to this size are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
 const MSS_DEFAULT: u32 = 536;
 
-/// State of a direction's FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fin {
     #[default]

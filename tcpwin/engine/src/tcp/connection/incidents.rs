@@ -74,7 +74,6 @@ impl Incidents {
         self.rare.get_or_insert_with(Box::default)
     }
 
-    /// Count the events of a segment.
     pub fn count(&mut self, side: usize, events: Events) {
         if let (None, 0) = (&self.tally, self.first.events) {
             (self.first.events, self.first.side) = (events, side as u8 & 1);
@@ -94,7 +93,6 @@ impl Incidents {
         }
     }
 
-    /// Return whether the journal may take these events.
     #[inline]
     pub fn may_journal(&self, events: Events) -> bool {
         (self.tally.as_ref()).is_none_or(|tally| events & !tally.journal.full() != 0)

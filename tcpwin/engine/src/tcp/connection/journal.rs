@@ -86,7 +86,6 @@ impl Journal {
         is_wanted
     }
 
-    /// Return the entries in capture order.
     pub fn entries(&self) -> Vec<JournalEntry> {
         let mut numbers = Numbers(&self.written);
         let mut last = Last::default();

@@ -76,7 +76,6 @@ impl Default for Tags {
 }
 
 impl FlowTable {
-    /// Create a table that uses these tags.
     pub fn new(tags: Tags) -> Self {
         FlowTable {
             slots: vec![0; INITIAL_SLOTS],
@@ -89,13 +88,11 @@ impl FlowTable {
         self.tags
     }
 
-    /// See [`Tags::tag`].
     #[inline]
     pub fn tag(&self, segment: &Segment) -> u32 {
         self.tags.tag(segment)
     }
 
-    /// See [`Tags::tag_of`].
     pub fn tag_of(&self, endpoints: &[Endpoint; 2]) -> u32 {
         self.tags.tag_of(endpoints)
     }

@@ -87,7 +87,6 @@ impl Wanted {
         }
     }
 
-    /// Record that the next connection opens.
     pub fn open(&mut self, index: u32, tag: u32, connection: &Connection) {
         match self {
             Wanted::These(these) => {

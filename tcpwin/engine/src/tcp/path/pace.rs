@@ -106,7 +106,6 @@ pub struct Round {
     pub is_recovering: bool,
     /// Minimum RTT of the path.
     pub round_trip_ns: i64,
-    /// Time of the last data.
     pub last_data_ns: i64,
     /// Whether the capture contains the connection's start.
     pub is_from_start: bool,

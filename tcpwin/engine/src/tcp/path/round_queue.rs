@@ -183,7 +183,6 @@ impl RoundQueue {
         self.count == 0
     }
 
-    /// Take the queued rounds.
     pub fn take(&mut self) -> Waited {
         if let Some(room) = &self.room {
             ask_for_all(room.as_ref());

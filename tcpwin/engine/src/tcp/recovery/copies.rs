@@ -112,7 +112,6 @@ impl RoutedCopies {
         self.by_tag.entry(tag).or_default();
     }
 
-    /// Return whether any connection has copies.
     #[inline(always)]
     pub fn has_any(&self) -> bool {
         !self.by_tag.is_empty()

@@ -224,7 +224,6 @@ impl Tracker {
         }
     }
 
-    /// Return the connection with this number.
     pub fn by_number(&self, number: u32) -> Option<&Connection> {
         let index = match &self.wanted {
             Some(wanted) => wanted.index(number)?,

@@ -18,7 +18,6 @@ fn elapsed_ns(since_ns: i64, now_ns: i64) -> Option<i64> {
     (now_ns > since_ns).then(|| now_ns.checked_sub(since_ns).unwrap_or_else(longest_ns))
 }
 
-/// Add time spans.
 #[inline(always)]
 fn add_ns(sum_ns: i64, span_ns: i64) -> i64 {
     sum_ns.checked_add(span_ns).unwrap_or_else(longest_ns)

@@ -57,7 +57,6 @@ pub struct ZeroWindow {
     last_probe_ns: i64,
     /// Whether the sender is known to have more to send, though it did not probe.
     pub is_waited_for: bool,
-    /// Whether the last probe is unanswered.
     pub is_probe_unanswered: bool,
     /// Time and TSval of the segment that ended the last episode.
     ended: Option<(i64, Option<u32>)>,
