@@ -226,7 +226,7 @@ impl<R: Rows> Pairer<'_, R> {
             self.join_long(number, side, at, packet, mark, share);
             if is_done && self.pending.contains(handle) {
                 self.remove(at);
-                // It may have been removed together with the packet.
+                // The frame's parts may have been removed together with the packet.
                 let parts = &mut self.direction_mut(number).parts[other];
                 if parts.get(place).is_some_and(|long| long.open.is_empty()) {
                     parts.remove(place);

@@ -118,8 +118,8 @@ impl Tracker {
         }
     }
 
-    /// Create a tracker of these connections of an earlier pass over the same capture, which keep their numbers; of all
-    /// connections if these cannot be identified. For the shifts see [`Tracker::with_shifts`].
+    /// Create a tracker of some connections of an earlier pass over the same capture, which keep their numbers. It
+    /// tracks all connections if these cannot be identified. For the shifts see [`Tracker::with_shifts`].
     pub fn rereading(earlier: &Tracker, numbers: &HashSet<u32>, given_shifts: GivenShifts) -> Self {
         let mut tracker = Self::with_shifts(given_shifts);
         let known = numbers.iter().filter_map(|number| {
