@@ -55,7 +55,7 @@ def time_text(ns: float | None) -> str:
 
 
 def _time_unit(ns: float) -> tuple[str, int]:
-    """Return the largest unit whose minimum a duration of three digits reaches, and the unit's nanoseconds."""
+    """Return the largest unit in which the rounded duration reaches the unit's minimum, and its nanoseconds."""
     for unit, size, least in reversed(_TIMES):
         # Rounding cannot raise a value that is far below.
         if ns > size * least * 0.99 and _rounded(ns / size) >= least:

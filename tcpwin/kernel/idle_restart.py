@@ -30,7 +30,7 @@ def cwnd_after_idle(
         )
     floor = min(initial_window_segments, cwnd_segments)
     halvings = -(-idle_ns // rto_ns) - 1
-    # After as many halvings as it has bits, a window is at its floor, even after years of silence.
+    # Years of silence give huge numbers; a window is at its floor after as many halvings as it has bits.
     return max(cwnd_segments >> min(max(halvings, 0), cwnd_segments.bit_length()), floor)
 
 

@@ -155,7 +155,7 @@ def _without(scenario: Scenario, changes: Changes) -> Scenario:
 
 
 def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life, series: str) -> list[str]:
-    """Return lines for as many bytes, with the writer's and reader's pace where the other side waited for them."""
+    """Return the workload's lines: total bytes, and the writer's and reader's pace where the other waited for it."""
     traces = {}
     round_trip_ns = path.round_trip_ns.value or 0.0
     paced = [

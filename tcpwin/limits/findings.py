@@ -241,7 +241,7 @@ def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str
 
 
 def applicable_rules(analysis: Analysis, rules: Iterable[Described]) -> list[Described]:
-    """Return the rules that apply to an analysis: without host snapshots, those that need them do not."""
+    """Return the rules that apply to an analysis; those that need host snapshots do not apply without them."""
     return [rule for rule in rules if analysis.hosts or not rule.needs_hosts]
 
 

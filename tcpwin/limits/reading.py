@@ -276,7 +276,7 @@ def count_first_events(analysis: Analysis, id: int, name: str, *, side: str) -> 
 def first_pauses(analysis: Analysis, id: int, side: str) -> list[tuple[int, int, int]]:
     """Return the longest pauses in which a side had nothing to send, at most three, from the first reading.
 
-    Each is its start and end, in nanoseconds since the epoch, and the frame of the segment that ended it.
+    Returns: Start and end of each, in nanoseconds since the epoch, and the frame of the segment that ended it.
     """
     return analysis._engine.pauses(id, side == "a")
 

@@ -40,7 +40,7 @@ from tcpwin_web.uploads.receive import text_name
 SWEEP_SECONDS = 600
 CLAIM_SECONDS = 5
 UPLOAD_WAIT_SECONDS = 60.0
-"""Maximum wait for a slot: then the upload is refused, and may be tried again."""
+"""Maximum time that an upload waits for a slot before it is refused."""
 LOOKS = 4
 """Concurrent database queries of progress streams: however many there are, pages find the database free."""
 TURNS, OTHERS_TURNS = 16, 4

@@ -199,7 +199,7 @@ class Twins:
 
     @asynccontextmanager
     async def _turn_of(self, wanted: _Wanted) -> AsyncIterator[None]:
-        """Wait until the twin may run; it may be cancelled meanwhile."""
+        """Wait until the twin may run, or is cancelled."""
         if wanted.is_cancelled:
             raise asyncio.CancelledError
         wanted.is_waiting = True

@@ -128,9 +128,9 @@ def _answer(pairing: Pairing) -> Iterator[str]:
             elif of:
                 yield f"Lost {between}: none of {of:,} packets."
     elif unknown:
-        yield f"No packet is known to be lost between the two points, of {sent - unknown:,} whose fate is known."
+        yield f"No packet is known to be lost between the two points; the fate of {sent - unknown:,} is known."
     else:
-        yield f"No packet was lost between the two points, of {sent:,} in both directions."
+        yield f"No packet was lost between the two points: all {sent:,} in both directions arrived."
     for letter in "ab":
         refused = sum(each.resent.refused for each in directions if each.leaves_at != letter)
         if refused:

@@ -1,4 +1,4 @@
-"""Build responses that people wait for from stored captures: reports, comparisons.
+"""Build reports and comparisons of stored captures while the caller waits.
 
 Runs in worker processes, which read the captures again.
 """
