@@ -16,7 +16,7 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(KeyboardInterrupt):
-    """A signal arrived: leaves the block that defers signals, after which the signal acts."""
+    """Leaves the block that defers signals, because one has arrived; the signal then acts."""
 
 
 class Signals:

@@ -103,7 +103,10 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _autotuning_level(case: Case) -> str | None:
-    """Return the level of the only Windows host in the snapshots if the SYN's shift matches; no `ss` names the host."""
+    """Return the level of the only Windows host in the snapshots; None if the sender's shift fits it too.
+
+    Windows settings do not show which end the host is.
+    """
     level_shown = []
     for host in case.analysis.hosts:
         from tcpwin.hosts import WindowsSample

@@ -1,6 +1,6 @@
 """Store an upload as files: packet headers, texts of snapshots, or both from a bundle.
 
-With payloads cut, none reaches the disk, except those of a bundle while it is unpacked in a private folder.
+If payloads are cut, they never reach the disk, except a bundle's while it is unpacked in a private folder.
 """
 
 import hashlib
