@@ -1,4 +1,4 @@
-"""Budgets as code: the defaults of `tcpwin check` and `tcpwin compare`, from a file in the project.
+"""The defaults of `tcpwin check` and `tcpwin compare`, from a file in the project.
 
 In: `tcpwin.toml`, or `[tool.tcpwin]` of `pyproject.toml`, here or in the nearest parent folder. Out: defaults of
 options for click. The command line overrides them.
