@@ -6,6 +6,7 @@ By day a few seconds; at night `TCPWIN_FUZZ_SECONDS` (an hour by default) is div
 import io
 import os
 import random
+import tarfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -29,6 +30,21 @@ SEEDS = tuple(
     if 0 < path.stat().st_size < 30_000
 )
 SCENARIOS = tuple(sorted(Path(tcpwin.__file__).parent.glob("lab/scenarios/*.toml")))
+VALUES = (
+    b"-1",
+    b"0",
+    b"1e308",
+    b"inf",
+    b"nan",
+    b"1" * 30,
+    b'""',
+    b'"\\u0000"',
+    b"[]",
+    b"{}",
+    b"true",
+    b'"1e999 s"',
+    b"[[]]",
+)
 WORDS = (b"\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"[", b"=", b'"', b"-1", b"1e999")
 
 
@@ -83,18 +99,35 @@ def _report(chance: random.Random, folder: Path) -> None:
 
 
 def _bundle(chance: random.Random, folder: Path) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("host/a.pcap", mutant(chance, SEEDS))
-        archive.writestr("host/ss.txt", mutant(chance, (b"State Recv-Q Send-Q\nESTAB 0 0 10.0.0.1:80 10.0.0.2:99\n",)))
-    path = folder / "bundle.zip"
+    packed, ss = io.BytesIO(), b"State Recv-Q Send-Q\nESTAB 0 0 10.0.0.1:80 10.0.0.2:99\n"
+    members = {"host/a.pcap": mutant(chance, SEEDS), "host/ss.txt": mutant(chance, (ss,))}
+    form = chance.choice((".zip", ".tar", ".tar.gz"))
+    if form == ".zip":
+        with zipfile.ZipFile(packed, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+    else:
+        with tarfile.open(fileobj=packed, mode="w:gz" if form == ".tar.gz" else "w") as archive:
+            for name, data in members.items():
+                (info := tarfile.TarInfo(name)).size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    path = folder / f"bundle{form}"
     path.write_bytes(mutant(chance, (packed.getvalue(),)) if chance.random() < 0.5 else packed.getvalue())
     tcpwin.analyze(path).findings  # noqa: B018 - they are judged
 
 
 def _scenario(chance: random.Random, _: Path) -> None:
-    text = mutant(chance, tuple(path.read_bytes() for path in SCENARIOS[:5])).decode("utf8", "replace")
-    read_scenario("mutant", text)
+    texts = tuple(path.read_bytes() for path in SCENARIOS)
+    if chance.random() < 0.3:
+        text = mutant(chance, texts)
+    else:
+        # Mutants are rarely TOML: values are replaced by others.
+        lines = chance.choice(texts).splitlines()
+        for number in chance.sample(range(len(lines)), min(len(lines), chance.randint(1, 3))):
+            name, equals, _ = lines[number].partition(b"=")
+            lines[number] = name + equals + chance.choice(VALUES) if equals else lines[number]
+        text = b"\n".join(lines)
+    read_scenario("mutant", text.decode("utf8", "replace"))
 
 
 TARGETS = (_pair, _slice, _annotate, _anonymize, _report, _bundle, _scenario)

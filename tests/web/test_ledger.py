@@ -56,10 +56,10 @@ def ipv6() -> Iterator[None]:
     """Let every address of a prefix be this machine's."""
     route = ("ip", "-6", "route", "{}", "local", LOCAL_PREFIX, "dev", "lo")
     ip = shutil.which("ip")
-    if ip is None or subprocess.run([word.format("add") for word in route], check=False).returncode:
+    if ip is None or subprocess.run([word.format("replace") for word in route], check=False).returncode:
         pytest.skip(f"{NO_RIGHT} add a route")
     yield
-    subprocess.run([word.format("del") for word in route], check=True)
+    subprocess.run([word.format("del") for word in route], check=False)
 
 
 def dial(stack: ExitStack, address: str, source: str, sent: bytes = b"") -> None:
@@ -199,8 +199,8 @@ def test_a_share_for_each_caller_and_a_reserve_for_the_owner() -> None:
 
 
 class Idle:
-    def __init__(self, rank: int = 0) -> None:
-        self.rank, self.is_dropped = rank, False
+    def __init__(self, rank: int = 0, credential: str | None = None) -> None:
+        self.rank, self.credential, self.is_dropped = rank, credential, False
 
     def drop(self) -> None:
         self.is_dropped = True
@@ -227,6 +227,11 @@ def test_the_most_crowded_address_makes_room() -> None:
     full.add(Idle(1), "192.0.2.2")
     full.add(late, "192.0.2.3")
     assert late.is_dropped
+    # Of a token's many requests, from whatever addresses, the oldest makes room.
+    rows, asked, late = Crowd(Ledger(256, 4, 4, 4, 4, 4)), [Idle(2, "token a") for _ in range(3)], Idle()
+    for number, each in enumerate((*asked, Idle(2, "token b"), late)):
+        rows.add(each, f"2001:db8:{number}::/64")
+    assert [each.is_dropped for each in (*asked, late)] == [True, False, False, False]
 
 
 @ON_BOTH

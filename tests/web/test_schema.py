@@ -1,4 +1,7 @@
-"""schemathesis over the OpenAPI document: no request makes the service fail."""
+"""schemathesis over the OpenAPI document: no request makes the service fail.
+
+By day a few requests to each operation, on SQLite; at night many, on PostgreSQL.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +12,7 @@ import schemathesis
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from web.crafted import API, analysed, capture_bytes
+from web.postgres import SQLITE_BY_DAY
 
 from tcpwin_web import Settings, create_app
 
@@ -22,11 +26,12 @@ SENT = ("method", "url", "headers", "params", "json")
 OPERATIONS = [found.ok() for found in DESCRIBED.get_all_operations()]
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+@pytest.fixture(scope="module", params=SQLITE_BY_DAY)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     much = "1000000/minute"
     rates = {"upload_rate": much, "guest_rate": much, "guest_report_rate": much}
-    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1, **rates))
+    url = request.getfixturevalue("postgres").new_database() if request.param == "postgres" else None
+    app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1, database_url=url, **rates))
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client
 
@@ -42,7 +47,7 @@ def known(served: TestClient) -> str:
 def test_no_request_makes_the_service_fail(operation: Any, served: TestClient, known: str) -> None:
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=5,
+        max_examples=5 if served.app.state.service.settings.database_url is None else 50,  # type: ignore[attr-defined]
         deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,

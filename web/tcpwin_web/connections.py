@@ -173,6 +173,11 @@ class Connection(HttpToolsProtocol):
             return 3
         return 0 if not self._is_answering else 2 if state.get("credential") or state.get("actor") == "local" else 1
 
+    @property
+    def credential(self) -> str | None:
+        """The token or login of its latest request, for `Crowd`."""
+        return self._requests[-1].scope.get("state", {}).get("credential") if self._requests else None
+
     def drop(self) -> None:
         """Close the connection at once, with what it is sending or receiving."""
         self._reset()

@@ -21,6 +21,11 @@ class Client(Protocol):
         """0: idle; 1: answering somebody without a token; 2: answering a token of limited scope; 3: the owner's."""
         ...
 
+    @property
+    def credential(self) -> str | None:
+        """The token or login that its request shows."""
+        ...
+
     def drop(self) -> None:
         """Close it at once."""
         ...
@@ -48,7 +53,7 @@ class Crowd:
         if not is_proxy and len(of_address) > self._of_address:
             self._close(_oldest(of_address, 0) or client)
         elif self._count > self._most:
-            self._close(self._choose() or client)
+            self._close(self._choose(client) or client)
 
     def remove(self, client: Client, address: str) -> None:
         """Remove a connection that has ended or is ending; does nothing if it was removed before."""
@@ -83,15 +88,21 @@ class Crowd:
                 break
         client.drop()
 
-    def _choose(self) -> Client | None:
-        """Return the connection that matters least, of the address with most connections; None if all are needed."""
+    def _choose(self, new: Client) -> Client | None:
+        """Return the connection that matters least, of the address or token with most; None if all are needed."""
         crowded = sorted(self._open.values(), key=len, reverse=True)
-        for rank in (0, 1, 2):
+        for rank in (0, 1):
             for clients in crowded:
-                # Never drop the only request of an address.
-                if (rank == 0 or len(clients) > 1) and (found := _oldest(clients, rank)):
+                # Spare the only request of an address, and the new connection, which has not sent one yet.
+                if (rank == 0 or len(clients) > 1) and (found := _oldest(clients, rank)) not in (None, new):
                     return found
-        return None
+        of_token: dict[str, list[Client]] = {}
+        for address, clients in self._open.items():
+            for each in clients:
+                if each.rank < OWNER_RANK and each is not new:
+                    of_token.setdefault(each.credential or address, []).append(each)
+        most = max(of_token.values(), key=len, default=[])
+        return most[0] if len(most) > 1 else None
 
 
 def _oldest(clients: dict[Client, None], rank: int) -> Client | None:

@@ -21,8 +21,9 @@ OWN_FILES = 64
 """Descriptors of an idle service: listening sockets, logs, locks, event loop, libraries."""
 PER_WORKER, PER_UPLOAD, PER_SQLITE = 4, 2, 3
 """Descriptors of a worker, an upload, and a connection to SQLite (the database, its log, its index)."""
-ACCEPTED_AT_ONCE = 16
-"""Connections that the event loop accepts before it looks after the open ones, if descriptors are scarce."""
+ACCEPTED_AT_ONCE, LEAST_CONNECTIONS = 4, 16
+"""Connections that the event loop accepts before it looks after the open ones, if descriptors are scarce: more could
+displace one before its request is read."""
 SCARCE_FILES = 4096
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 32_768, 512
 MOST_UNREAD_BYTES = 256 << 20
@@ -173,7 +174,7 @@ class Ledger:
             + PER_WORKER * (2 * settings.workers + 3)
             + ACCEPTED_AT_ONCE
         )
-        connections = min(max(free - taken, ACCEPTED_AT_ONCE), MOST_CONNECTIONS)
+        connections = min(max(free - taken, LEAST_CONNECTIONS), MOST_CONNECTIONS)
         return cls(files, connections, min(MOST_OF_ADDRESS, connections // 3), uploads, sessions, threads)
 
     @property

@@ -43,7 +43,7 @@ UPLOAD_WAIT_SECONDS = 60.0
 """Maximum time that an upload waits for a slot before it is refused."""
 LOOKS = 4
 """Concurrent database queries of progress streams: however many there are, pages find the database free."""
-TURNS, OTHERS_TURNS = 16, 4
+TURNS, OTHERS_TURNS = 16, 2
 PRINTS = 2
 SHARED_PAGES = 2
 ANALYSIS_NICENESS, ANSWER_NICENESS = 10, 5

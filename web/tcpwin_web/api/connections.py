@@ -27,6 +27,7 @@ from tcpwin_web.api.parts import (
     arrow,
     as_json,
     check_span,
+    json_text,
     wants_arrow,
 )
 from tcpwin_web.results import layout, queries
@@ -102,7 +103,13 @@ async def list_connections(
     )
     if wants_arrow(request, format):
         return arrow(page.rows, **{"X-Total": page.total})
-    return as_json({"total": page.total, "connections": queries.describe_rows(page.rows)})
+    return await asyncio.to_thread(_as_list, page)
+
+
+def _as_list(page: queries.Page) -> Response:
+    """Write each row by itself: a long list in one call would hold up the event loop."""
+    rows = ", ".join(json_text(each) for each in queries.describe_rows(page.rows))
+    return Response(f'{{"total": {page.total}, "connections": [{rows}]}}', media_type="application/json")
 
 
 @router.get(ONE)

@@ -125,11 +125,15 @@ def arrow(rows: polars.DataFrame, **headers: Any) -> Response:
 
 def as_json(value: Any) -> Response:
     """Return plain values as JSON, with null for nan and infinity."""
+    return Response(json_text(value), media_type="application/json")
+
+
+def json_text(value: Any) -> str:
+    """Return the text of `as_json`."""
     try:
-        text = json.dumps(value, allow_nan=False)
+        return json.dumps(value, allow_nan=False)
     except ValueError:
-        text = json.dumps(_finite(value), allow_nan=False)
-    return Response(text, media_type="application/json")
+        return json.dumps(_finite(value), allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
