@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stories.conversation import Conversation, Exchange
 from stories.story import Story, blame, judged
 from stories.window_stories import NO_SCALE, full, one, rounds, scaled
 
@@ -43,6 +44,9 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     story = stops_after(502, count=10)
     assert not judged(story.analyze(tmp_path), "TW103")
     assert judged(story.analyze(tmp_path), "TW103", {"TW103.times": 9})
+    # Messages of exactly that size, each of them answered.
+    story = Conversation([Exchange(request_bytes=509)] * 30).story()
+    assert not judged(story.analyze(tmp_path), "TW103")
     # Data within the window.
     assert not judged(overruns(5, window=3_320).analyze(tmp_path), "TW103")
     assert not judged(overruns(4).analyze(tmp_path), "TW103")

@@ -11,9 +11,10 @@ of 64,256 sends a small piece per round trip. One that scales an unscaled window
 ## How it is judged
 
 Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw field
-says, in more than half of the cases in which the sender stopped for an ACK; never was more in flight. The capture point
-is not near the receiver. Reverse: scaling is off or the shift is known, and at least `times` segments ended beyond
-every right edge that had been advertised, while the capture lacks no ACK.
+says, in more than half of the cases in which the sender stopped for an ACK; never was more in flight. A stop before
+data of the receiver does not count: it ends a message. The capture point is not near the receiver. Reverse: scaling is
+off or the shift is known, and at least `times` segments ended beyond every right edge that had been advertised, while
+the capture lacks no ACK.
 
 ## When it is wrong
 
@@ -161,27 +162,38 @@ def _is_beyond(left: int, right: int) -> bool:
 
 
 def _stops_at_raw_window(case: Case, following: Iterable[int]) -> tuple[list[int], int]:
-    """Return the frames after which the sender stopped with exactly the raw window in flight, and all its stops."""
+    """Return the frames after which the sender stopped with exactly the raw window in flight, and all its stops.
+
+    Before data of the receiver it had ended a message, whatever its size.
+    """
     import numpy as np
 
     table = case.table(others=following)
     if table is None:
         return [], 0
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
-    frames, stops, raw, last = [], 0, -1, (0, -1)
+    frames: list[int] = []
+    stops, raw = 0, -1
+    newest: tuple[int, bool] | None = None
+    stopped: tuple[int, bool] | None = None
     for from_sender, frame, length, flight, window in zip(
         (table["direction"] == case.sender).tolist(), *columns, strict=True
     ):
         if from_sender:
             if length > 0:
-                last = (frame, flight)
+                if stopped:
+                    stops += 1
+                    frames += [stopped[0]] * stopped[1]
+                newest, stopped = (frame, flight == raw > 0), None
             continue
-        if last[0]:
-            stops += 1
-            if raw > 0 and last[1] == raw:
-                frames.append(last[0])
-            last = (0, -1)
-        raw = window
+        if length > 0:
+            stopped = None
+        elif newest:
+            stopped = newest
+        newest, raw = None, window
+    if stopped:
+        stops += 1
+        frames += [stopped[0]] * stopped[1]
     return frames, stops
 
 
