@@ -4,7 +4,7 @@ In: a scenario (a file), or a workload on your hosts. Out: bundles that `tcpwin.
 It judges nothing; findings and comparison do.
 """
 
-from tcpwin.lab.conversations import CONVERSATION_STORIES, conversation, conversation_story
+from tcpwin.lab.conversations import conversation, conversation_stories, conversation_story
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
@@ -21,7 +21,6 @@ from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
 from tcpwin.lab.worlds import STORIES, story, world
 
 __all__ = [
-    "CONVERSATION_STORIES",
     "DEFAULT_PORT",
     "DEFAULT_SERIES",
     "FAMILIES",
@@ -52,6 +51,7 @@ __all__ = [
     "check_kernel",
     "check_liftable",
     "conversation",
+    "conversation_stories",
     "conversation_story",
     "drawn",
     "find_outcome",

@@ -55,7 +55,7 @@ def conversation(seed: int, number: int) -> Scenario:
     draw.drive = {"request_bytes": round(draw.between(40, 1200)), "answer_bytes": round(draw.between(60, 12_000))}
     if draw.random.random() < 0.2:
         draw.sysctl["net.ipv4.tcp_timestamps"] = 0
-    _STORIES[which](draw)
+    (_STORIES | _LATER_STORIES)[which](draw)
     if "count" not in draw.drive:
         each_s = draw.rounds * draw.rtt_ms / 1000 + draw.serve.get("work_s", 0) + draw.drive.get("think_s", 0)
         if "slow_every" in draw.serve:
@@ -76,9 +76,14 @@ def conversation(seed: int, number: int) -> Scenario:
 
 def conversation_story(seed: int, number: int) -> str:
     """Return the likely limit of a conversation: each story once per round, in a random order."""
-    order = list(_STORIES)
+    order = list(conversation_stories(seed))
     random.Random(f"{seed}, round of conversations {number // len(order)}").shuffle(order)
     return order[number % len(order)]
+
+
+def conversation_stories(seed: int) -> tuple[str, ...]:
+    """Return the stories of a seed's conversations."""
+    return (*_STORIES, *(_LATER_STORIES if seed >= _LATER_SEED else ()))
 
 
 def _chatty(draw: _Draw) -> None:
@@ -159,6 +164,22 @@ def _lossy(draw: _Draw) -> None:
     draw.serve["work_s"] = draw.share(0.05, 0.5)
 
 
+def _upload(draw: _Draw) -> None:
+    """Chunks, each acknowledged by its receiver's application; some clients send the next ones before."""
+    draw.rtt_ms = draw.between(2.0, 100.0)
+    draw.drive |= {"request_bytes": round(draw.between(10_000, 120_000)), "answer_bytes": round(draw.between(20, 200))}
+    draw.drive["depth"], draw.rounds = draw.random.choice((1, 1, 2, 4)), 2
+    draw.serve["work_s"] = draw.share(0.02, 1.0)
+
+
+def _full_duplex(draw: _Draw) -> None:
+    """Messages both ways, by the clock of each side: neither waits for the other."""
+    draw.rtt_ms, draw.rounds = draw.between(5.0, RTT_MS[1]), 0
+    draw.drive |= {"request_bytes": round(draw.between(40, 600)), "answer_bytes": round(draw.between(40, 1200))}
+    draw.drive |= {"think_s": draw.between(0.005, 0.05), "depth": 400}
+    draw.serve["work_s"] = float(f"{draw.between(0.05, 0.8) * draw.drive['think_s']:.3g}")
+
+
 _STORIES: dict[str, Callable[[_Draw], None]] = {
     "chatty": _chatty,
     "chatty-too": _chatty,
@@ -176,4 +197,10 @@ _STORIES: dict[str, Callable[[_Draw], None]] = {
     "narrow-path": _narrow_path,
     "lossy": _lossy,
 }
-CONVERSATION_STORIES = tuple(_STORIES)
+_LATER_STORIES: dict[str, Callable[[_Draw], None]] = {
+    "upload": _upload,
+    "upload-too": _upload,
+    "full-duplex": _full_duplex,
+}
+_LATER_SEED = 24
+"""From this seed on; the worlds of earlier ones stay as they were run."""
