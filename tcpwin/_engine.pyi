@@ -121,6 +121,7 @@ def verdict_fields() -> list[_VerdictField]:
 
 LIMIT_ORDER: list[str]
 """Tie-break between limits with equal time: the first one is named."""
+CHATTY_EXCHANGES: int
 MIN_COST_NS: int
 MIN_SHARE: float
 

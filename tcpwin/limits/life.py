@@ -29,6 +29,7 @@ class Carried(NamedTuple):
         round_trip_ns: minimum RTT of the path.
         paused_ns: sender pauses longer than a retransmission timeout.
         exchanges: exchanges of a conversation.
+        overlapped_ns: part of the larger of its path's and its responder's time in which the other passed, too.
     """
 
     bytes: int
@@ -39,6 +40,7 @@ class Carried(NamedTuple):
     round_trip_ns: int
     paused_ns: int = 0
     exchanges: int = 0
+    overlapped_ns: int = 0
 
 
 class Gain(NamedTuple):

@@ -53,6 +53,8 @@ the likely alternatives ruled out. `possible`: one of several readings."""
 
 LIMIT_ORDER: tuple[str, ...] = tuple(_engine.LIMIT_ORDER)
 """Tie-break order of limits with equal time."""
+CHATTY_EXCHANGES = _engine.CHATTY_EXCHANGES
+"""Exchanges from which a conversation is chatty: a page over TLS needs fewer."""
 MIN_COST_NS = _engine.MIN_COST_NS
 """Minimum cost of a problem: what a person notices, and Linux's shortest retransmission timeout."""
 MIN_SHARE = _engine.MIN_SHARE

@@ -126,7 +126,8 @@ class ConnectionFields:
 
     @property
     def exchanges(self) -> int:
-        """Requests that b answered once all of the request had arrived; 0 if the turns are unknown."""
+        """Requests that b answered once all of the request had arrived, or in turn if several were under way; 0 if the
+        turns are unknown."""
         value: int = self._fields["exchanges"]
         return value
 
@@ -147,6 +148,13 @@ class ConnectionFields:
     def round_trip_turns_ns(self) -> int:
         """Time in which requests and the last bytes of answers were in transit: one round trip per exchange."""
         value: int = self._fields["round_trip_turns_ns"]
+        return value
+
+    @property
+    def overlapped_turns_ns(self) -> int:
+        """With several requests under way, the part of the larger of responder_turn_ns and round_trip_turns_ns in which
+        the other passed, too: removing the larger alone would save less by this."""
+        value: int = self._fields["overlapped_turns_ns"]
         return value
 
     @property

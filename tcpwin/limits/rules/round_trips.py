@@ -34,6 +34,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.exchanges import asked_ns, exchange_frames
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.tables import CHATTY_EXCHANGES
 from tcpwin.units import count_text, share_text, time_text
 
 
@@ -85,7 +86,7 @@ RULE = Rule(
     page=__doc__,
     when=(("exchanges", ">=", "{exchanges}"),),
     thresholds={
-        "exchanges": Threshold(10, "count", "A page over TLS needs fewer."),
+        "exchanges": Threshold(CHATTY_EXCHANGES, "count", "A page over TLS needs fewer."),
         "cost_ns": Threshold(200_000_000, "ns", "Less is barely noticeable."),
         "share": Threshold(0.1, "share", "Less than a tenth of the time is not worth another protocol."),
     },

@@ -2,14 +2,16 @@
 //!
 //! A request is new data from the side that asks, until the other side sends data that acknowledges all of it. The
 //! answer is the other side's data up to the next answer. Data that acknowledges only part of a request belongs to the
-//! previous answer.
+//! previous answer. Of requests under way at once, the n-th message of one side answers the n-th of the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::event::{Events, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
 use crate::output::pass::Sink;
+use crate::output::turns::Conversation;
 use crate::sequence::Seq;
 use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::waits::Waits;
 use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, ACK, SYN};
 
@@ -31,7 +33,7 @@ pub struct Exchange {
     pub think_ns: i64,
     /// From the first to the last segment of the request.
     pub request_ns: i64,
-    /// The path's part of the waits before the request and before the answer.
+    /// The path's part of the waits before the request and before the answer: round trips, queues and repairs.
     pub path_ns: i64,
     /// From the arrival of the request at b to the first byte of b's answer.
     pub work_ns: i64,
@@ -49,19 +51,55 @@ pub struct Roles {
     /// RTT between the capture point and each side.
     legs_ns: [i64; 2],
     established_ns: Option<i64>,
+    /// Requests were under way at once, each with its answer.
+    is_pipelined: bool,
 }
 
 impl Roles {
-    pub fn of(connection: &Connection) -> Self {
+    /// None if answers cannot be assigned to their requests.
+    pub fn of(connection: &Connection) -> Option<Self> {
+        let pipelined = Conversation::pipelined(connection);
+        if pipelined.is_some_and(|found| !found.is_in_turn) {
+            return None;
+        }
         let leg_ns = |side: usize| {
             let other = &connection.directions[1 - side];
             other.rtt_to_receiver_ns().unwrap_or(0)
         };
-        Roles {
+        Some(Roles {
             asking: connection.initiator_side(),
             legs_ns: [leg_ns(0), leg_ns(1)],
             established_ns: connection.established_ns(),
+            is_pipelined: pipelined.is_some(),
+        })
+    }
+}
+
+/// A wait for a side's first data: its own time and the path's.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    own_ns: i64,
+    path_ns: i64,
+}
+
+impl Wait {
+    fn new(wait_ns: i64, leg_ns: i64) -> Self {
+        let path_ns = leg_ns.clamp(0, wait_ns.max(0));
+        Wait {
+            own_ns: wait_ns.max(0) - path_ns,
+            path_ns,
         }
+    }
+
+    /// The turn that a connection counted since `before`, if it is one.
+    fn counted(before: &Waits, now: &Waits) -> Option<Self> {
+        (now.turns == before.turns.wrapping_add(1)).then(|| Wait {
+            own_ns: now.own_ns + now.rest_ns - before.own_ns - before.rest_ns,
+            path_ns: now.path_ns + now.transit_ns + now.lost_ns
+                - before.path_ns
+                - before.transit_ns
+                - before.lost_ns,
+        })
     }
 }
 
@@ -73,19 +111,18 @@ struct Part {
     start_ns: i64,
     end_ns: i64,
     bytes: u64,
-    /// Time since the previous data; unknown for the first data of a connection without a handshake.
-    gap_ns: Option<i64>,
+    wait: Wait,
 }
 
 impl Part {
-    fn begin(segment: &Segment, bytes: u64, gap_ns: Option<i64>) -> Self {
+    fn begin(segment: &Segment, bytes: u64, wait: Wait) -> Self {
         Part {
             frame: segment.frame,
             end_frame: segment.frame,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
             bytes,
-            gap_ns,
+            wait,
         }
     }
 
@@ -109,8 +146,11 @@ struct Course {
     /// Acknowledgment number of the other side.
     una: [Option<Seq>; 2],
     last_data_ns: Option<i64>,
-    /// The request that is not answered yet.
-    request: Option<Part>,
+    waits: [Waits; 2],
+    /// Whether the message of a side goes on.
+    goes_on: [bool; 2],
+    /// Requests that are not answered yet.
+    requests: VecDeque<Part>,
     /// The last answered request, and its answer.
     answered: Option<(Part, Part)>,
 }
@@ -122,18 +162,29 @@ impl Course {
             nxt: [None; 2],
             una: [None; 2],
             last_data_ns: roles.established_ns,
-            request: None,
+            waits: Default::default(),
+            goes_on: [false; 2],
+            requests: VecDeque::new(),
             answered: None,
         }
     }
 
-    /// Process a segment. Return the exchange that it completes.
-    fn take(&mut self, segment: &Segment, side: usize, events: Events) -> Option<Exchange> {
+    /// Process a segment. `waits`: of its side, with this segment. `ends`: whether it ends a message. Return the exchange
+    /// that it completes.
+    fn take(
+        &mut self,
+        segment: &Segment,
+        side: usize,
+        events: Events,
+        (waits, ends): (Waits, bool),
+    ) -> Option<Exchange> {
         let other = 1 - side;
         if segment.flags & ACK != 0 {
             let ack = Seq(segment.ack);
             self.una[other] = Some(self.una[other].map_or(ack, |una| una.max(ack)));
         }
+        let counted = Wait::counted(&self.waits[side], &waits);
+        self.waits[side] = waits;
         if segment.payload_len == 0 || events & NO_MESSAGE != 0 {
             return None;
         }
@@ -148,27 +199,68 @@ impl Course {
             None => segment.payload_len,
         };
         self.nxt[side] = Some(end);
-        let gap_ns = (self.last_data_ns).map(|last_ns| segment.time_ns.saturating_sub(last_ns));
-        self.last_data_ns = Some(segment.time_ns);
+        let last_data_ns = self.last_data_ns.replace(segment.time_ns);
         let bytes = u64::from(bytes);
+        let goes_on = std::mem::replace(&mut self.goes_on[side], !ends);
+        let is_pipelined = self.roles.is_pipelined;
         if side == self.roles.asking {
-            match &mut self.request {
+            let begins = self.requests.is_empty() || (is_pipelined && !goes_on);
+            match self.requests.back_mut().filter(|_| !begins) {
                 Some(request) => request.extend(segment, bytes),
-                None => self.request = Some(Part::begin(segment, bytes, gap_ns)),
+                None => {
+                    let wait = counted.unwrap_or_else(|| self.think(segment, last_data_ns));
+                    self.requests.push_back(Part::begin(segment, bytes, wait));
+                }
             }
             return None;
         }
         let has_all = self.nxt[other].is_some_and(|nxt| !Seq(segment.ack).is_before(nxt));
-        if let Some(request) = self.request.filter(|_| has_all) {
-            self.request = None;
-            let answer = Part::begin(segment, bytes, None);
+        let begins = if is_pipelined { !goes_on } else { has_all };
+        if let Some(request) = begins.then(|| self.requests.pop_front()).flatten() {
+            let wait = if is_pipelined {
+                self.work_in_turn(segment, &request)
+            } else {
+                let wait_ns = segment.time_ns.saturating_sub(request.end_ns);
+                counted.unwrap_or_else(|| Wait::new(wait_ns, self.roles.legs_ns[side]))
+            };
+            let answer = Part::begin(segment, bytes, wait);
             let before = self.answered.replace((request, answer));
-            return before.map(|(request, answer)| self.exchange(&request, &answer));
+            return before.map(|(request, answer)| exchange(&request, &answer));
         }
         if let Some((_, answer)) = &mut self.answered {
             answer.extend(segment, bytes);
         }
         None
+    }
+
+    /// The wait for a request that the connection did not count as a turn.
+    fn think(&self, segment: &Segment, last_data_ns: Option<i64>) -> Wait {
+        let Roles {
+            asking,
+            legs_ns,
+            established_ns,
+            is_pipelined,
+        } = self.roles;
+        let answer_ns = self.answered.as_ref().map(|(_, answer)| answer.end_ns);
+        let since_ns = if is_pipelined { answer_ns } else { None }.or(last_data_ns);
+        let gap_ns = since_ns.map_or(0, |since_ns| segment.time_ns.saturating_sub(since_ns));
+        // The handshake ends with a segment of a.
+        let is_first = since_ns.is_some() && since_ns == established_ns;
+        Wait::new(gap_ns, if is_first { 0 } else { legs_ns[asking] })
+    }
+
+    /// The wait for an answer from when its request had arrived, and the answer before had left.
+    fn work_in_turn(&self, segment: &Segment, request: &Part) -> Wait {
+        let leg_ns = self.roles.legs_ns[1 - self.roles.asking];
+        let wait = Wait::new(segment.time_ns.saturating_sub(request.end_ns), leg_ns);
+        let before = self.answered.as_ref();
+        let free_ns = before.map_or(wait.own_ns, |(_, answer)| {
+            segment.time_ns.saturating_sub(answer.end_ns)
+        });
+        Wait {
+            own_ns: wait.own_ns.min(free_ns.max(0)),
+            ..wait
+        }
     }
 
     /// Process a retransmission: it extends the message if the receiver lacks the data.
@@ -177,7 +269,7 @@ impl Course {
             return;
         }
         let is_asking = side == self.roles.asking;
-        let part = match (&mut self.request, &mut self.answered) {
+        let part = match (self.requests.back_mut(), &mut self.answered) {
             (Some(request), _) if is_asking => request,
             (None, Some((_, answer))) if !is_asking => answer,
             _ => return,
@@ -185,36 +277,23 @@ impl Course {
         part.extend(segment, 0);
         self.last_data_ns = self.last_data_ns.max(Some(segment.time_ns));
     }
+}
 
-    fn exchange(&self, request: &Part, answer: &Part) -> Exchange {
-        let Roles {
-            asking, legs_ns, ..
-        } = self.roles;
-        let wait_ns = answer.start_ns.saturating_sub(request.end_ns).max(0);
-        let gap_ns = request.gap_ns.unwrap_or(0).max(0);
-        let there_ns = legs_ns[1 - asking].clamp(0, wait_ns);
-        // The handshake ends with a segment from a.
-        let is_first = request.start_ns.checked_sub(gap_ns) == self.roles.established_ns;
-        let back_ns = if is_first {
-            0
-        } else {
-            legs_ns[asking].clamp(0, gap_ns)
-        };
-        Exchange {
-            connection: 0,
-            request_frame: request.frame,
-            request_end_frame: request.end_frame,
-            answer_frame: answer.frame,
-            answer_end_frame: answer.end_frame,
-            start_ns: request.start_ns,
-            think_ns: gap_ns - back_ns,
-            request_ns: request.span_ns(),
-            path_ns: there_ns.saturating_add(back_ns),
-            work_ns: wait_ns - there_ns,
-            transfer_ns: answer.span_ns(),
-            request_bytes: request.bytes,
-            answer_bytes: answer.bytes,
-        }
+fn exchange(request: &Part, answer: &Part) -> Exchange {
+    Exchange {
+        connection: 0,
+        request_frame: request.frame,
+        request_end_frame: request.end_frame,
+        answer_frame: answer.frame,
+        answer_end_frame: answer.end_frame,
+        start_ns: request.start_ns,
+        think_ns: request.wait.own_ns,
+        request_ns: request.span_ns(),
+        path_ns: request.wait.path_ns.saturating_add(answer.wait.path_ns),
+        work_ns: answer.wait.own_ns,
+        transfer_ns: answer.span_ns(),
+        request_bytes: request.bytes,
+        answer_bytes: answer.bytes,
     }
 }
 
@@ -253,7 +332,7 @@ impl ExchangeSink {
     pub fn finish(mut self) -> (Vec<Exchange>, u64) {
         for (id, course) in std::mem::take(&mut self.courses) {
             if let Some((request, answer)) = &course.answered {
-                self.add(id, course.exchange(request, answer));
+                self.add(id, exchange(request, answer));
             }
         }
         self.found
@@ -263,11 +342,22 @@ impl ExchangeSink {
 }
 
 impl Sink for ExchangeSink {
-    fn take(&mut self, segment: &Segment, annotation: &Annotation, _: &Connection) -> bool {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+        connection: &Connection,
+    ) -> bool {
         let id = annotation.connection;
-        let course = self.courses.get_mut(&id);
         let side = usize::from(annotation.side);
-        if let Some(done) = course.and_then(|each| each.take(segment, side, annotation.events)) {
+        let Some(course) = self.courses.get_mut(&id) else {
+            return true;
+        };
+        let direction = &connection.directions[side];
+        let turns = direction.pace().and_then(|pace| pace.turns.as_deref());
+        let waits = turns.map_or_else(Waits::default, |turns| turns.waits);
+        let known = (waits, direction.ends_message(segment));
+        if let Some(done) = course.take(segment, side, annotation.events, known) {
             self.add(id, done);
         }
         true
@@ -283,6 +373,7 @@ mod tests {
         asking: 0,
         legs_ns: [0, 20 * MS],
         established_ns: Some(0),
+        is_pipelined: false,
     };
 
     /// Return the exchanges of data: milliseconds, side, first byte, length and acknowledged byte.
@@ -299,10 +390,10 @@ mod tests {
                 flags: ACK,
                 ..Segment::EMPTY
             };
-            found.extend(course.take(&segment, side, 0));
+            found.extend(course.take(&segment, side, 0, (Waits::default(), true)));
         }
         let last = course.answered.as_ref();
-        found.extend(last.map(|(request, answer)| course.exchange(request, answer)));
+        found.extend(last.map(|(request, answer)| exchange(request, answer)));
         found
     }
 
@@ -373,6 +464,32 @@ mod tests {
         let answers: Vec<_> = found.iter().map(|each| each.answer_bytes).collect();
         assert_eq!(answers, [2000, 300]);
         assert_eq!(found[1].work_ns, 4 * MS);
+    }
+
+    #[test]
+    fn the_second_request_under_way_has_the_second_answer() {
+        let roles = Roles {
+            is_pipelined: true,
+            ..ROLES
+        };
+        let found = exchanges(
+            roles,
+            &[
+                (0, 0, 1, 100, 1),
+                (1, 0, 101, 100, 1),
+                (25, 1, 1, 300, 201),
+                (26, 0, 201, 100, 301),
+                (32, 1, 301, 10, 201),
+                (50, 1, 311, 20, 301),
+            ],
+        );
+        let rows: Vec<_> = (found.iter())
+            .map(|each| [each.request_frame, each.answer_frame, each.answer_bytes])
+            .collect();
+        assert_eq!(rows, [[1, 3, 300], [2, 5, 10], [4, 6, 20]]);
+        let works: Vec<_> = found.iter().map(|each| each.work_ns / MS).collect();
+        // The second one waited for the first one's answer.
+        assert_eq!(works, [5, 7, 4]);
     }
 
     #[test]

@@ -399,10 +399,11 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     vantage Text list brief ["a" | "b" | "between" | "unknown"] "Capture point: a or b (within a tenth of the path's round trip from that side), between, or unknown." |v| text(vantage(v));
     path_rtt_ns Int nullable list brief "Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each the minimum time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     turns_state Text brief ["known" | "interleaved" | "one_sided"] "Whether the packets show whose turn it was: known, interleaved (both sides send whenever they like), or one_sided (no data was answered)." |v| text(Conversation::of(v.connection).name());
-    exchanges Int list brief "Requests that b answered once all of the request had arrived; 0 if the turns are unknown." |v| of_turns(v, |t| i64::from(t.exchanges));
+    exchanges Int list brief "Requests that b answered once all of the request had arrived, or in turn if several were under way; 0 if the turns are unknown." |v| of_turns(v, |t| i64::from(t.exchanges));
     requester_turn_ns Int brief "Time between an answer or the handshake and a's next request, if it came within 30 s: spent in a's application." |v| of_turns(v, |t| t.requester_ns);
     responder_turn_ns Int brief "Time between the arrival of a request at b and the first byte of the answer: spent in b's application." |v| of_turns(v, |t| t.responder_ns);
     round_trip_turns_ns Int brief "Time in which requests and the last bytes of answers were in transit: one round trip per exchange." |v| of_turns(v, |t| t.round_trips_ns);
+    overlapped_turns_ns Int "With several requests under way, the part of the larger of responder_turn_ns and round_trip_turns_ns in which the other passed, too: removing the larger alone would save less by this." |v| of_turns(v, |t| t.overlapped_ns);
     nothing_asked_ns Int brief "Time without a request: before requests that came more than 30 s after the previous answer, and after the last answer." |v| of_turns(v, |t| t.idle_ns);
     close Text list brief ["closed" | "half_closed" | "reset" | "reset_after_close" | "refused" | "unanswered" | "open"] "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     ecn Text nullable ["off" | "refused" | "ecn" | "accecn"] "Explicit congestion notification as negotiated by the SYNs: off (not offered), refused, ecn (RFC 3168) or accecn (RFC 9768)." |v| Ecn::of(&v.connection.directions[0].syn, &v.connection.directions[1].syn).name().map_or(Value::None, text);
@@ -469,7 +470,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     stall_at_end_ns Int "Duration of the stall, until the reset or the capture's last packet, at most two minutes after the connection's last one." @cold_state |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
     stall_at_end_tries Int "Retransmissions, probes and keep-alives, each triggered by its own timer, since the peer was last heard from or last acknowledged data in flight." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin());
-    rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
+    rst Bool "The sender sent a RST." |v| Value::Bool(v.has_rst());
 };
 
 pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
@@ -504,6 +505,13 @@ pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
 fn of_turns(view: &ConnectionView<'_>, get: fn(&Turns) -> i64) -> Value {
     let turns = Conversation::of(view.connection).turns();
     Value::Int(turns.map_or(0, |turns| get(&turns)))
+}
+
+impl DirectionView<'_> {
+    fn has_rst(&self) -> bool {
+        let reset_by = self.connection.marks.reset_by().map(usize::from);
+        reset_by == Some(self.sender) || self.cold_state().is_some_and(|state| state.has_rst)
+    }
 }
 
 impl Direction {

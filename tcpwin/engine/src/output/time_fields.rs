@@ -3,6 +3,7 @@
 use crate::output::field::{
     count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
+use crate::output::turns::Conversation;
 use crate::output::vantage::{nearer, path_rtt_ns, Nearer};
 use crate::tcp::budget::idle_restart::Idle;
 use crate::tcp::path::bottleneck::Bottleneck;
@@ -113,6 +114,12 @@ impl DirectionView<'_> {
 impl DirectionView<'_> {
     /// Return the side's own part of the time to first byte.
     fn work(&self, share: f64) -> Value {
+        let connection = self.connection;
+        if self.sender != connection.initiator_side() {
+            if let Some(found) = Conversation::pipelined(connection) {
+                return optional(found.works.percentile_ns(share));
+            }
+        }
         match (self.first_byte(share), self.shift_ns()) {
             (Value::Int(first_ns), leg_ns) => {
                 Value::Int(first_ns.saturating_sub(leg_ns.unwrap_or(0)).max(0))

@@ -3,9 +3,11 @@
 //! In: a connection's record. Out: times of the whole connection, the same for both directions. Side a asks and side b
 //! answers. A connection is a conversation if side b answered side a at least once.
 
+use crate::event::{Events, PREVIOUS_SEGMENT_MISSING, RESENT};
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::pipeline::{Pipeline, Pipelined};
 use crate::tcp::timing::waits::Waits;
 
 /// With fewer crossings, both sides may still take turns: a server may greet while its client sends a request.
@@ -35,8 +37,14 @@ pub struct Turns {
     pub round_trips_ns: i64,
     /// Messages were still arriving later than that, delayed by a queue on the path.
     pub transit_ns: i64,
+    /// Data lost before the capture point was sent again: after a timer, and the rest.
+    pub lost_ns: i64,
+    pub repair_ns: i64,
     /// No request for a long time, or until the end.
     pub idle_ns: i64,
+    /// Part of the larger of `responder_ns` and `round_trips_ns` in which the other passed, too: with several requests
+    /// under way, lifting the larger gains less by this.
+    pub overlapped_ns: i64,
 }
 
 /// The turns of a connection, as far as its packets show them.
@@ -50,6 +58,15 @@ pub enum Conversation {
 }
 
 impl Conversation {
+    /// Return the time of requests under way at once, if they are what the packets show.
+    pub fn pipelined(connection: &Connection) -> Option<Pipelined<'_>> {
+        let side = connection.initiator_side();
+        let [asks, answers] = [side, 1 - side].map(|side| &connection.directions[side]);
+        let pipelined = connection.pipeline()?.pipelined();
+        pipelined.filter(|_| crosses(&waits(asks, answers), &waits(answers, asks)))
+    }
+
+    /// Return what a connection's packets show.
     pub fn of(connection: &Connection) -> Conversation {
         let asking = connection.initiator_side();
         let sides = [asking, 1 - asking].map(|side| &connection.directions[side]);
@@ -58,23 +75,17 @@ impl Conversation {
             return Conversation::None;
         }
         let [asked, answered] = [waits(asks, answers), waits(answers, asks)];
-        let crossed = asked.crossed + answered.crossed;
-        if crossed >= FEWEST_CROSSED
-            && crossed.saturating_mul(CROSSED_PART) > asked.turns.saturating_add(answered.turns)
-        {
-            return Conversation::Interleaved;
-        }
-        if answered.turns == 0 {
+        let mut turns = if crosses(&asked, &answered) {
+            match connection.pipeline().and_then(Turns::of_pipeline) {
+                Some(turns) => turns,
+                None => return Conversation::Interleaved,
+            }
+        } else if answered.turns == 0 {
             return Conversation::None;
-        }
-        let mut turns = Turns {
-            exchanges: answered.turns,
-            requester_ns: asked.own_ns,
-            responder_ns: answered.own_ns.saturating_add(answered.rest_ns),
-            round_trips_ns: asked.path_ns.saturating_add(answered.path_ns),
-            transit_ns: asked.transit_ns.saturating_add(answered.transit_ns),
-            idle_ns: asked.rest_ns,
+        } else {
+            Turns::of_waits([&asked, &answered])
         };
+        turns.add_unfinished(connection, [&asked, &answered]);
         turns.open(connection, asks, answers);
         turns.close(connection, asks, answers);
         Conversation::Turns(turns)
@@ -97,6 +108,13 @@ impl Conversation {
     }
 }
 
+/// Return whether data of either side crosses the other's as a rule.
+fn crosses(asked: &Waits, answered: &Waits) -> bool {
+    let crossed = asked.crossed + answered.crossed;
+    crossed >= FEWEST_CROSSED
+        && crossed.saturating_mul(CROSSED_PART) > asked.turns.saturating_add(answered.turns)
+}
+
 /// Return a side's waits. The answer of a side that answered only once is stored outside its waits.
 fn waits(side: &Direction, other: &Direction) -> Waits {
     let turns = side.pace().and_then(|pace| pace.turns.as_deref());
@@ -108,6 +126,57 @@ fn waits(side: &Direction, other: &Direction) -> Waits {
 }
 
 impl Turns {
+    fn of_waits([asked, answered]: [&Waits; 2]) -> Turns {
+        Turns {
+            exchanges: answered.turns,
+            requester_ns: asked.own_ns,
+            responder_ns: answered.own_ns.saturating_add(answered.rest_ns),
+            round_trips_ns: asked.path_ns.saturating_add(answered.path_ns),
+            transit_ns: asked.transit_ns.saturating_add(answered.transit_ns),
+            idle_ns: asked.rest_ns,
+            overlapped_ns: 0,
+            lost_ns: asked.lost_ns.saturating_add(answered.lost_ns),
+            repair_ns: asked.repair_ns.saturating_add(answered.repair_ns),
+        }
+    }
+
+    /// The turns of requests under way at once, if each answer belongs to one.
+    fn of_pipeline(pipeline: &Pipeline) -> Option<Turns> {
+        let Pipelined {
+            chain,
+            overlapped_ns,
+            answers,
+            ..
+        } = pipeline.pipelined()?;
+        let before = Turns::of_waits(pipeline.before.each_ref());
+        Some(Turns {
+            exchanges: before.exchanges.saturating_add(answers),
+            requester_ns: before.requester_ns.saturating_add(chain.think_ns),
+            responder_ns: before.responder_ns.saturating_add(chain.work_ns),
+            round_trips_ns: before.round_trips_ns.saturating_add(chain.path_ns),
+            idle_ns: before.idle_ns.saturating_add(chain.rest_ns),
+            overlapped_ns,
+            ..before
+        })
+    }
+
+    /// Add the silences within messages. Where nothing was lost the path carried more slowly.
+    fn add_unfinished(&mut self, connection: &Connection, waits: [&Waits; 2]) {
+        const LOSSES: Events = RESENT | PREVIOUS_SEGMENT_MISSING;
+        let has_loss = (0..2).any(|side| connection.event_count(side, LOSSES) > 0);
+        let [timers_ns, rest_ns] = [0, 1].map(|nth: usize| {
+            waits.iter().fold(0i64, |sum_ns, each| {
+                sum_ns.saturating_add(each.unfinished_ns[nth])
+            })
+        });
+        if has_loss {
+            self.lost_ns = self.lost_ns.saturating_add(timers_ns);
+            self.repair_ns = self.repair_ns.saturating_add(rest_ns);
+        } else {
+            self.transit_ns = self.transit_ns.saturating_add(rest_ns);
+        }
+    }
+
     /// Add the wait for the first data after the handshake.
     fn open(&mut self, connection: &Connection, asks: &Direction, answers: &Direction) {
         let Some(established_ns) = connection.established_ns() else {
@@ -160,6 +229,9 @@ impl Turns {
                 self.round_trips_ns,
                 CHARGED_TO.len(),
             ),
+            // Also charged to its sender's timer where both sides sent again.
+            (SenderState::Tail, self.lost_ns, 1),
+            (SenderState::AfterLoss, self.repair_ns, 1),
         ];
         for (item, wanted_ns, places) in wanted {
             let mut left_ns = wanted_ns;

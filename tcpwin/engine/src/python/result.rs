@@ -442,10 +442,10 @@ impl Result {
     ) -> PyResult<(Bound<'py, PyDict>, u64, bool)> {
         let roles = ids
             .iter()
-            .map(|id| Ok((*id, Roles::of(self.get(*id)?))))
+            .map(|id| Ok(Roles::of(self.get(*id)?).map(|roles| (*id, roles))))
             .collect::<PyResult<Vec<_>>>()?;
         let request = SecondPass::new(source, name, &ids, shifts, &index, &progress);
-        let new = || ExchangeSink::new(roles.iter().copied(), most);
+        let new = || ExchangeSink::new(roles.iter().flatten().copied(), most);
         let (sink, _, is_same) = self.read(request, new)?;
         let (found, omitted) = sink.finish();
         Ok((exchanges_to_python(py, &found)?, omitted, is_same))

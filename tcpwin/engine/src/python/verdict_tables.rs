@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use crate::tables::budget_item::{Group, ItemTrait, SenderState};
 use crate::tables::limit::Limit;
 use crate::verdict::confidence::Confidence;
-use crate::verdict::division::{MIN_COST_NS, MIN_SHARE, ORDER};
+use crate::verdict::division::{CHATTY_EXCHANGES, MIN_COST_NS, MIN_SHARE, ORDER};
 use crate::verdict::fields::VERDICT_FIELDS;
 use crate::verdict::owner::{End, Owner};
 
@@ -17,6 +17,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENDS", End::ALL.map(End::name))?;
     let order = ORDER.map(|limit| limit.row().name);
     module.add("LIMIT_ORDER", order)?;
+    module.add("CHATTY_EXCHANGES", CHATTY_EXCHANGES)?;
     module.add("MIN_COST_NS", MIN_COST_NS)?;
     module.add("MIN_SHARE", MIN_SHARE)?;
     module.add_function(wrap_pyfunction!(limits, module)?)?;

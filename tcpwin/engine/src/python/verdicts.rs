@@ -45,7 +45,7 @@ type FindingArgument = (
     bool,
     Option<Limit>,
 );
-type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64, i64);
+type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64, i64, i64);
 
 /// Converts values of tables by their names in Python.
 macro_rules! by_name {
@@ -315,6 +315,7 @@ fn life(
         carried.round_trip_ns,
         carried.paused_ns,
         carried.exchanges,
+        carried.overlapped_ns,
     );
     Ok((is_slow, is_growing(&items_ns), silent_ns.to_vec(), carried))
 }
@@ -337,6 +338,7 @@ fn gain(
         round_trip_ns,
         paused_ns,
         exchanges,
+        overlapped_ns,
     ) = carried;
     let carried = Carried {
         bytes,
@@ -347,6 +349,7 @@ fn gain(
         round_trip_ns,
         paused_ns,
         exchanges,
+        overlapped_ns,
     };
     let life = Life {
         times_ns: &times_ns,

@@ -9,7 +9,7 @@ pub const MIN_COST_NS: i64 = 200_000_000;
 /// Minimum cost as a share of the time in which the sender had work; anything smaller works as designed.
 pub const MIN_SHARE: f64 = 0.1;
 /// Number of exchanges from which a conversation is chatty; a page over TLS needs fewer.
-const CHATTY_EXCHANGES: i64 = 10;
+pub const CHATTY_EXCHANGES: i64 = 10;
 /// Limits that differ by less than this share of the duration are of similar size: rounds are a coarse measure.
 const CLOSE_SHARE: f64 = 0.1;
 /// Limits are also of similar size if the second has this share of the first's time.
@@ -178,6 +178,23 @@ impl Division {
             second_ns: if is_like { second_ns } else { 0 },
             loss,
             also: (is_beside && most_lost != Limit::None).then_some(most_lost),
+        }
+    }
+
+    /// Name the round trips of a conversation before its losses, where these took round trips, too, about as long as timers:
+    /// with shorter ones most of the repair would pass as well. `silent_ns`: time in which nothing came through.
+    pub fn put_round_trips_before_losses(&mut self, silent_ns: &Times) {
+        let [trips_ns, grown_ns, lost_ns] =
+            [Limit::RoundTrips, Limit::CongestionControl, Limit::PathLoss]
+                .map(|limit| self.times_ns[limit as usize]);
+        let is_half = self.lost_to_ns[Limit::RoundTrips as usize] > 0 && trips_ns * 2 > lost_ns;
+        let timers_ns = silent_ns[Limit::PathLoss as usize] as f64;
+        let is_more = (trips_ns + grown_ns) as f64 > (1.0 - CLOSE_SHARE) * timers_ns;
+        if self.first == Limit::PathLoss && is_half && is_more {
+            let is_like = lost_ns as f64 * LIKE_SHARE < trips_ns as f64;
+            (self.first, self.first_ns) = (Limit::RoundTrips, trips_ns);
+            self.second = is_like.then_some(Limit::PathLoss);
+            self.second_ns = if is_like { lost_ns } else { 0 };
         }
     }
 

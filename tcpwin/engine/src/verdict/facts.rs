@@ -86,6 +86,7 @@ facts! {
     close: &'static str,
     turns_state: &'static str,
     exchanges: i64,
+    overlapped_turns_ns: i64,
     duration_ns: i64,
     end_ns: i64,
 }

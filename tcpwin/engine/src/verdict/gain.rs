@@ -41,6 +41,8 @@ pub struct Carried {
     pub paused_ns: i64,
     /// Exchanges of a conversation.
     pub exchanges: i64,
+    /// Part of the larger of its path's and its responder's time in which the other passed, too.
+    pub overlapped_ns: i64,
 }
 
 impl Carried {
@@ -55,6 +57,7 @@ impl Carried {
             round_trip_ns: facts.connection.path_rtt_ns,
             paused_ns: data.idle_ns,
             exchanges: facts.connection.exchanges,
+            overlapped_ns: facts.connection.overlapped_turns_ns,
         }
     }
 }
@@ -95,12 +98,38 @@ pub fn silent_by_limit(items_ns: &Items, is_slow: bool) -> Times {
 impl Life<'_> {
     /// Estimate the gain of lifting this limit alone.
     pub fn gain(&self, limit: Limit) -> Gain {
+        let gain = self.gain_of_time(limit);
+        let time = |limit: Limit| self.times_ns[limit as usize];
+        let is_hidden = match limit {
+            Limit::RoundTrips => time(Limit::RoundTrips) > time(Limit::SenderApplication),
+            Limit::SenderApplication => time(Limit::SenderApplication) >= time(Limit::RoundTrips),
+            _ => false,
+        };
+        let overlapped_ns = if is_hidden {
+            self.carried.overlapped_ns
+        } else {
+            0
+        };
+        Gain {
+            likely_ns: (gain.likely_ns - overlapped_ns).max(0),
+            low_ns: (gain.low_ns - overlapped_ns).max(0),
+            ..gain
+        }
+    }
+
+    fn gain_of_time(&self, limit: Limit) -> Gain {
         let carried = &self.carried;
         let time = |limit: Limit| self.times_ns[limit as usize];
         let total_ns: i64 = self.times_ns.iter().sum();
         let first_ns = time(limit);
         match limit {
-            Limit::RoundTrips => return of_round_trips(first_ns, carried.exchanges),
+            // A window that grows for each answer, or after a loss, grows by round trips, too.
+            Limit::RoundTrips => {
+                let silent_ns = self.silent_ns[Limit::PathLoss as usize];
+                let repair_ns = (time(Limit::PathLoss) - silent_ns).max(0);
+                let growing_ns = time(Limit::CongestionControl) + repair_ns;
+                return of_round_trips(first_ns + growing_ns, carried.exchanges);
+            }
             Limit::Idle => return Gain::default(),
             _ => {}
         }
@@ -300,6 +329,7 @@ mod tests {
         round_trip_ns: S / 10,
         paused_ns: 0,
         exchanges: 0,
+        overlapped_ns: 0,
     };
 
     fn lifted(limit: Limit, times: &[(Limit, i64)], carried: Carried) -> Gain {

@@ -176,6 +176,7 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
         exchanges: facts.connection.exchanges,
     };
     let mut division = Division::of(&times_ns, &mended_ns, doubts);
+    division.put_round_trips_before_losses(&silent_by_limit(&evidence.items_ns, is_slow));
     let faults = evidence.findings.iter().filter(|each| each.is_warning);
     let worst = faults.max_by_key(|each| (each.fault.is_some(), each.is_error, each.cost_ns));
     if let Some((fault, is_error)) = worst.and_then(|each| Some((each.fault?, each.is_error))) {

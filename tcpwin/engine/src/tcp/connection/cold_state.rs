@@ -28,6 +28,8 @@ pub struct ColdState {
     is_disturbed: bool,
     /// Whether some windows were recorded unscaled, because their scale was unknown.
     pub has_unscaled_windows: bool,
+    /// A RST was sent that was not obeyed, or after the first one.
+    pub has_rst: bool,
     /// Whether the peer has sent nothing since a keep-alive.
     pub is_keep_alive_unanswered: bool,
     /// End of a one-byte zero-window probe. Its byte counts as sent and is retransmitted with the following data.

@@ -8,6 +8,7 @@ use crate::tcp::timing::timestamp_echo::EchoTimer;
 use crate::tcp::window::flight::{Flight, Unknown};
 use crate::tcp::window::receive::ReceiveWindow;
 use crate::tcp::window::scale::ScaleState;
+use crate::wire::{Segment, PSH};
 
 /// Minimum payload of a full segment on a usual path: the minimum MSS less options (RFC 9293 §3.7.1, MUST-15).
 pub const LEAST_FULL: u32 = 500;
@@ -39,7 +40,6 @@ pub struct Direction {
     /// Whether a segment of this side was captured.
     pub is_seen: bool,
     fin: Fin,
-    pub has_rst: bool,
     /// Whether the window has no room for the next segment while it is open; a closed window counts separately.
     pub is_limited: bool,
     pub has_syn: bool,
@@ -67,6 +67,8 @@ pub struct Direction {
     pub max_payload: u32,
     pub segments: u32,
     pub data_segments: u32,
+    /// Segments that ended a message ([`Direction::ends_message`]), modulo 256.
+    pub writes: u8,
     pub payload_bytes: u64,
     /// Acknowledged sequence space, including SYN and FIN.
     pub acked_bytes: u64,
@@ -75,6 +77,12 @@ pub struct Direction {
     /// Time of the last acknowledgment of data or FIN.
     pub last_ack_ns: i64,
     pub cold_state: Option<Box<ColdState>>,
+}
+
+/// Whether a length is of full segments only.
+#[inline(always)]
+pub fn is_full(payload_len: u32, mss: u32) -> bool {
+    payload_len.checked_rem(mss) == Some(0)
 }
 
 impl Direction {
@@ -120,6 +128,13 @@ impl Direction {
         let is_acknowledged = self.fin == Fin::Acknowledged;
         let alone_us = if is_acknowledged { self.fin_word } else { 0 };
         self.last_ack_ns.saturating_sub(i64::from(alone_us) * 1000)
+    }
+
+    /// Return whether a segment with data ends a message: a short one that emptied the sender's buffer. Full segments may
+    /// carry PSH too, the last of each train that was segmented later (Linux `tcp_set_skb_tso_segs`, since 5.4).
+    #[inline(always)]
+    pub fn ends_message(&self, segment: &Segment) -> bool {
+        segment.flags & PSH != 0 && !is_full(segment.payload_len, self.segment_size())
     }
 
     /// Return the bytes in flight, if known.

@@ -8,6 +8,7 @@ use crate::tcp::connection::clock::Clock;
 use crate::tcp::connection::journal::{Journal, JournalEntry};
 use crate::tcp::connection::stalls::Stalls;
 use crate::tcp::recovery::evidence::Evidence;
+use crate::tcp::timing::pipeline::Pipeline;
 use crate::wire::Segment;
 
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,8 @@ pub struct RareIncidents {
     pub doubtful_reset: Option<DoubtfulReset>,
     /// The correction of a capture clock that was set back.
     pub clock: Clock,
+    /// Requests under way at once, since data of one side crossed the other's.
+    pub pipeline: Option<Box<Pipeline>>,
 }
 
 impl Incidents {

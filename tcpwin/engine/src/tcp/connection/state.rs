@@ -8,6 +8,7 @@ use crate::tcp::connection::incidents::{DoubtfulReset, Incidents};
 use crate::tcp::connection::journal::JournalEntry;
 use crate::tcp::connection::marks::{Initiator, Marks};
 use crate::tcp::connection::stalls::Stalls;
+use crate::tcp::timing::pipeline::Pipeline;
 use crate::wire::Segment;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +32,10 @@ fn if_ever(time_ns: i64) -> Option<i64> {
     (time_ns != NEVER).then_some(time_ns)
 }
 
+/// The clock was set back; a [`Pipeline`] follows the data.
+const CLOCK: u8 = 1;
+const PIPELINE: u8 = 2;
+
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Side 0 sent the first captured segment.
@@ -40,8 +45,8 @@ pub struct Connection {
     pub marks: Marks,
     /// By side: whether its next segment may take the fast path.
     pub is_ordinary: [bool; 2],
-    /// Copy of [`Clock::is_doubted`](crate::tcp::connection::clock::Clock::is_doubted), because every segment needs it.
-    pub is_clock_doubted: bool,
+    /// What every segment asks for: [`CLOCK`] and [`PIPELINE`].
+    watched: u8,
     pub start_ns: i64,
     pub end_ns: i64,
     pub first_frame: u64,
@@ -72,7 +77,7 @@ impl Connection {
             directions: Default::default(),
             marks: Marks::new(guess_initiator(segment), segment.ip_version),
             is_ordinary: [false; 2],
-            is_clock_doubted: false,
+            watched: 0,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
             first_frame: segment.frame,
@@ -151,6 +156,27 @@ impl Connection {
         Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
     }
 
+    /// Whether its clock was set back ([`Clock::is_doubted`](crate::tcp::connection::clock::Clock::is_doubted)).
+    #[inline(always)]
+    pub fn is_clock_doubted(&self) -> bool {
+        self.watched & CLOCK != 0
+    }
+
+    pub fn doubt_clock(&mut self, is_doubted: bool) {
+        self.watched = (self.watched & !CLOCK) | (u8::from(is_doubted) * CLOCK);
+    }
+
+    /// Whether a [`Pipeline`] follows its data.
+    #[inline(always)]
+    pub fn is_pipelined(&self) -> bool {
+        self.watched & PIPELINE != 0
+    }
+
+    pub fn set_pipeline(&mut self, pipeline: Pipeline) {
+        self.watched |= PIPELINE;
+        self.incidents_mut().rare_mut().pipeline = Some(Box::new(pipeline));
+    }
+
     /// Return the incidents; allocate them if needed.
     pub fn incidents_mut(&mut self) -> &mut Incidents {
         self.incidents.get_or_insert_with(Box::default)
@@ -183,6 +209,10 @@ impl Connection {
         if let Some(incidents) = &mut self.incidents {
             incidents.end_journal_at(frame);
         }
+    }
+
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.incidents.as_ref()?.rare.as_ref()?.pipeline.as_deref()
     }
 
     pub fn stalls(&self) -> Option<&Stalls> {

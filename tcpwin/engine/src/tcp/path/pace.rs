@@ -7,13 +7,16 @@ use crate::tcp::budget::idle_restart::Idle;
 use crate::tcp::budget::reassignment::{reassignments, Reassignment};
 use crate::tcp::budget::round_limit::RoundTrip;
 use crate::tcp::budget::Budget;
+use crate::tcp::connection::direction::is_full;
+#[cfg(doc)]
+use crate::tcp::connection::direction::Direction;
 use crate::tcp::path::bottleneck::Bottleneck;
 use crate::tcp::path::history::{Delay, PathHistory, Record};
 use crate::tcp::path::round_queue::EndedRound;
 use crate::tcp::path::train::Train;
 use crate::tcp::timing::estimator::RttEstimator;
 use crate::tcp::timing::messages::{Messages, PAUSE_MIN_NS};
-use crate::tcp::timing::missing_acks::AckIds;
+use crate::tcp::timing::missing_acks::{AckIds, NONE};
 use crate::tcp::timing::sent::Sent;
 use crate::tcp::window::sender_view::SenderView;
 use crate::wire::{Segment, FIN, PSH};
@@ -43,6 +46,9 @@ pub struct Pace {
     /// Length of the newest data, with `WRITE_GOES_ON` if it did not end a write.
     pub last_payload: u32,
     pub tinygrams: u32,
+    /// IP IDs of the newest data, and of the peer's newest packet without data.
+    pub last_id: u32,
+    pub bare_id: u32,
     /// SND.MAX when the round began; its acknowledgment ends the round.
     round_end: Seq,
     pub stretch: u32,
@@ -140,6 +146,8 @@ impl Pace {
             delay: Delay::NONE,
             path: None,
             tinygrams: 0,
+            last_id: NONE,
+            bare_id: NONE,
             last_payload: u32::MAX,
             late_by_ns: 0,
             nagle_delays: 0,
@@ -163,6 +171,7 @@ impl Pace {
         let is_stretch = advance > mss.wrapping_mul(2);
         self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
         if is_bare {
+            self.bare_id = segment.ip_id;
             self.late.ack_ids.note(segment.ip_id, advance, mss);
         } else {
             self.late.ack_ids.interrupt();
@@ -172,6 +181,11 @@ impl Pace {
     /// Return whether the last segment was a small one that ends a write: all written data is sent (rule 8.g).
     pub fn ran_out(&self, mss: u32) -> bool {
         self.last_payload < mss
+    }
+
+    /// Return whether the newest data did not end its message ([`Direction::ends_message`]).
+    pub fn goes_on(&self, mss: u32) -> bool {
+        self.last_payload & WRITE_GOES_ON != 0 || is_full(self.last_payload, mss)
     }
 
     pub fn is_followed(&self) -> bool {
@@ -265,6 +279,7 @@ impl Pace {
         let before = (self.last_payload & !WRITE_GOES_ON).min(ahead_bytes);
         let is_tinygram = (ahead_bytes > 0) & (before < mss);
         self.tinygrams = self.tinygrams.wrapping_add(u32::from(is_tinygram));
+        self.last_id = segment.ip_id;
         let goes_on = segment.flags & (PSH | FIN) == 0;
         self.last_payload = segment.payload_len | (u32::from(goes_on) * WRITE_GOES_ON);
     }

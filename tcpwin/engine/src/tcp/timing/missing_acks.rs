@@ -11,7 +11,7 @@ const LATE_MAX: i16 = -STEP_MAX;
 /// Steps of one from which a counter is credible.
 const STEPS_MIN: u32 = 16;
 /// Sentinel for "no previous IP ID": neither this value nor the next is a valid 16-bit ID.
-const NONE: u32 = 1 << 20;
+pub const NONE: u32 = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub struct AckIds {

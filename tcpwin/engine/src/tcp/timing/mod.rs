@@ -5,6 +5,7 @@ pub mod estimator;
 pub mod ledger;
 pub mod messages;
 pub mod missing_acks;
+pub mod pipeline;
 pub mod sent;
 pub mod timestamp_echo;
 pub mod waits;

@@ -21,6 +21,8 @@ pub struct Ordinary {
     pub rtt_ns: Option<u64>,
     /// Whether the sender's next segment is not ordinary.
     pub is_last: bool,
+    /// Data that crossed the other side's ([`Direction::overtakes`]).
+    pub overtakes: bool,
 }
 
 /// Track the segment, or decline it without changing anything. The connection must be ordinary for this side
@@ -52,9 +54,10 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     }
     // The first and third data segments affect messages and the sender's view.
     let is_telling = payload_len > 0 && sent.data_segments & !2 == 0;
-    let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
-    let crosses = payload_len > 0 && sent.crosses(acked);
     let is_alone = payload_len > 0 && sent.flight.una == sent.flight.nxt;
+    let is_resuming = is_alone && sent.is_resuming(acked, now_ns);
+    let crosses = !is_alone && payload_len > 0 && sent.crosses(acked);
+    let overtakes = crosses || (is_resuming && sent.overtakes(acked, segment));
     let is_of_one = payload_len == 0 && (advance as u32).wrapping_sub(1) < segment_size;
     if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
@@ -98,6 +101,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
         rtt_ns,
         // The sender may be followed from now on.
         is_last: is_resuming && sent.ledger.is_followed(),
+        overtakes,
     })
 }
 

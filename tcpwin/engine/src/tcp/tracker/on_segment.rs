@@ -15,6 +15,7 @@ use crate::tcp::connection::stalls::Stall;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::cause::Confidence;
 use crate::tcp::recovery::evidence::Evidence;
+use crate::tcp::timing::pipeline::Pipeline;
 use crate::tcp::tracker::end_stall::ASKING;
 use crate::tcp::tracker::reset::Reset;
 use crate::tcp::tracker::segment_size::may_reveal_size;
@@ -55,6 +56,9 @@ impl Connection {
         if taken.is_last {
             self.is_ordinary[side & 1] = false;
         }
+        if taken.overtakes || (self.is_pipelined() && segment.payload_len > 0) {
+            self.follow_pipeline(side & 1, segment);
+        }
         Some((taken.events, taken.rtt_ns))
     }
 
@@ -70,11 +74,11 @@ impl Connection {
         stall: &mut Option<Stall>,
     ) -> (Events, Option<u64>) {
         let mut early_ns = self.end_ns.saturating_sub(segment.time_ns);
-        if early_ns <= 0 && !self.is_clock_doubted {
+        if early_ns <= 0 && !self.is_clock_doubted() {
             return self.take_in_time(side, segment, evidence, stall);
         }
         let mut time_ns = segment.time_ns;
-        if self.is_clock_doubted || early_ns >= LEAST_STEP_NS {
+        if self.is_clock_doubted() || early_ns >= LEAST_STEP_NS {
             time_ns = self.set_clock_right(time_ns);
             early_ns = self.end_ns.saturating_sub(time_ns);
         }
@@ -153,7 +157,8 @@ impl Connection {
         let end_ns = self.end_ns;
         let clock = &mut self.incidents_mut().rare_mut().clock;
         let (time_ns, stepped_ns) = clock.set_right(time_ns, end_ns);
-        self.is_clock_doubted = clock.is_doubted();
+        let is_doubted = clock.is_doubted();
+        self.doubt_clock(is_doubted);
         if let Some(stepped_ns) = stepped_ns {
             for direction in &mut self.directions {
                 let cold_state = direction.cold_state();
@@ -242,6 +247,7 @@ impl Connection {
             handshake::confirm_scale(&mut self.directions[side], segment);
         }
         let (sent, acked) = self.sent_and_acked(side);
+        let overtakes = segment.payload_len > 0 && sent.overtakes(acked, segment);
         if sent.has_only_syn && acked.has_syn {
             handshake::begin_where_answered(sent, acked.isn, segment);
         }
@@ -262,6 +268,9 @@ impl Connection {
             if let Some(echo) = acked.echo.echoed(echo, now_ns) {
                 sent.note_echo(acked, echo, now_ns);
             }
+        }
+        if segment.payload_len == 0 {
+            acked.note_bare(segment);
         }
         if segment.payload_len > 0
             && sent.is_mss_certain
@@ -302,6 +311,9 @@ impl Connection {
         let has_data = segment.payload_len > 0 || segment.flags & FIN != 0;
         sent.settle_sent(now_ns, acked_certain, silence, has_data);
         acked.settle_acked(now_ns, sent_certain);
+        if overtakes || (self.is_pipelined() && segment.payload_len > 0) {
+            self.follow_pipeline(side, segment);
+        }
         if segment.flags & FIN != 0 {
             self.marks.close(side as u8);
         }
@@ -309,6 +321,26 @@ impl Connection {
             self.judge_established(side, segment);
         }
         (events, rtt_ns)
+    }
+
+    /// Follow requests and answers that are under way at once, from the first data that crosses the other side's.
+    #[cold]
+    fn follow_pipeline(&mut self, side: usize, segment: &Segment) {
+        let asking = self.initiator_side();
+        let directions = [asking, 1 - asking].map(|side| &self.directions[side]);
+        let legs_ns = [1, 0].map(|nth: usize| directions[nth].rtt_to_receiver_ns().unwrap_or(0));
+        let is_answer = side != asking;
+        let ends = directions[usize::from(is_answer)].ends_message(segment);
+        if !self.is_pipelined() {
+            let Some(pipeline) = Pipeline::begin(directions, is_answer, segment) else {
+                return;
+            };
+            self.set_pipeline(pipeline);
+        }
+        let rare = self.incidents_mut().rare_mut();
+        if let Some(pipeline) = &mut rare.pipeline {
+            pipeline.take(is_answer, segment, ends, legs_ns);
+        }
     }
 
     fn judge_established(&mut self, side: usize, segment: &Segment) {
@@ -334,8 +366,12 @@ impl Connection {
         if segment.flags & RST == 0 {
             return handshake::take_syn(self, side, segment, evidence);
         }
-        self.directions[side].has_rst = true;
-        match reset::judge(self, side, segment) {
+        let judged = reset::judge(self, side, segment);
+        if self.marks.reset_by().is_some() || !matches!(judged, Reset::Obeyed) {
+            // The marks hold the first one that was obeyed.
+            self.directions[side].cold_state().has_rst = true;
+        }
+        match judged {
             Reset::Obeyed => {}
             Reset::Refused => return (0, None),
             Reset::Doubtful => {

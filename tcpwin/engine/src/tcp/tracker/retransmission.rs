@@ -140,6 +140,10 @@ fn take_old(
     // Captured for the first time: in flight, or already acknowledged.
     let filled = cold_state.unseen.remove(seq, old_end);
     let late = cold_state.missed.take_back(seq, old_end, acked_bytes);
+    if filled > 0 {
+        sent.note_filled(segment.time_ns);
+    }
+    let cold_state = sent.cold_state();
     if events & event::RESENT == 0 {
         take_late(cold_state, segment, below, &resent, events);
         return events;

@@ -9,6 +9,7 @@ use crate::tcp::budget::idle_restart::{restart_window, Gap};
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::path::pace::INITIAL_WINDOW_SEGMENTS;
 use crate::tcp::timing::messages::PAUSE_MIN_NS;
+use crate::tcp::timing::missing_acks::NONE;
 use crate::tcp::tracker::receiver::SILENT_MIN_NS;
 use crate::tcp::tracker::time_charge::open_state;
 use crate::wire::{Segment, FIN};
@@ -132,6 +133,9 @@ impl Direction {
             self.first_data_ns = segment.time_ns;
         }
         self.data_segments += 1;
+        if self.ends_message(segment) {
+            self.writes = self.writes.wrapping_add(1);
+        }
         self.payload_bytes += u64::from(segment.payload_len);
         self.max_payload = self.max_payload.max(segment.payload_len);
         self.last_data_ns = segment.time_ns;
@@ -152,6 +156,14 @@ impl Direction {
     #[inline(always)]
     pub(super) fn crosses(&self, peer: &Direction) -> bool {
         self.flight.una != self.flight.nxt && peer.last_data_ns > self.last_data_ns
+    }
+
+    /// Return whether new data follows the peer's without acknowledging all of it, or while earlier data is in flight.
+    #[inline(always)]
+    pub(super) fn overtakes(&self, peer: &Direction, segment: &Segment) -> bool {
+        peer.last_data_ns > self.last_data_ns
+            && self.flight.nxt == Seq(segment.seq)
+            && (self.flight.una != self.flight.nxt || Seq(segment.ack).is_before(peer.flight.nxt))
     }
 
     #[cold]
@@ -181,7 +193,7 @@ impl Direction {
         let waited_ns = self.last_ack_ns.saturating_sub(self.last_data_ns) + leg_ns;
         let since_ack_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
         let slack_ns = (waited_ns / RELEASE_PART + RELEASE_NS).min(AT_ONCE_NS);
-        let is_at_once = since_ack_ns >= leg_ns - leg_ns / RELEASE_PART
+        let is_at_once = since_ack_ns >= leg_ns - leg_ns / RELEASE_PART - RELEASE_NS
             && since_ack_ns <= leg_ns + leg_ns / RELEASE_PART + slack_ns;
         if let Some(pace) = self.ledger.pace_mut() {
             if is_at_once && waited_ns > RELEASE_NS && pace.ran_out(mss) {
@@ -285,9 +297,14 @@ impl Direction {
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         let path_ns = self.path_ns(peer);
         let silence_ns = now_ns.saturating_sub(self.last_data_ns);
-        if !is_answer && silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
-            return false;
+        let mss = self.segment_size();
+        if !is_answer {
+            self.note_unfinished(mss, silence_ns);
+            if silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
+                return false;
+            }
         }
+        let acks_id = peer.pace().map_or(NONE, |pace| pace.bare_id);
         let (first_ns, last_ns, una) = (self.first_data_ns, self.last_data_ns, self.flight.una);
         let first_answer_ns = self.first_answer_ns();
         self.first_answer_us = NO_ANSWER;
@@ -296,10 +313,11 @@ impl Direction {
         let turns = pace.turns.get_or_insert_with(Box::default);
         turns.next_message(first_ns, last_ns, now_ns);
         if let Some(delay_ns) = first_answer_ns {
-            turns.answer(delay_ns, rtt_to_sender_ns, 0);
+            turns.answer(delay_ns, rtt_to_sender_ns, 0, false);
         }
+        let is_missing = turns.ids.note(segment.ip_id, [acks_id, pace.last_id]);
         if is_answer && has_all {
-            turns.answer(delay_ns, rtt_to_sender_ns, ack_ns);
+            turns.answer(delay_ns, rtt_to_sender_ns, ack_ns, is_missing);
         } else if is_answer {
             turns.waits.cross();
         }
@@ -311,6 +329,31 @@ impl Direction {
             self.begin_idle_restart(segment, path_ns, rto_ns);
         }
         true
+    }
+
+    /// Note a silence before data of the same message.
+    fn note_unfinished(&mut self, mss: u32, silence_ns: i64) {
+        if let Some(pace) = self.ledger.pace_mut().filter(|pace| pace.goes_on(mss)) {
+            let turns = pace.turns.get_or_insert_with(Box::default);
+            turns.waits.add_unfinished(silence_ns);
+        }
+    }
+
+    /// Note data that filled a hole, which its sender had sent again.
+    #[cold]
+    pub(super) fn note_filled(&mut self, now_ns: i64) {
+        let wait_ns = now_ns.saturating_sub(self.last_data_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            let turns = pace.turns.get_or_insert_with(Box::default);
+            turns.waits.add_repair(wait_ns);
+        }
+    }
+
+    /// Note a packet of the peer without data.
+    pub(super) fn note_bare(&mut self, segment: &Segment) {
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.bare_id = segment.ip_id;
+        }
     }
 
     /// Return the time of the last ACK before `now_ns` that moved SND.UNA and was not delayed by the receiver; 0
@@ -379,7 +422,8 @@ impl Direction {
             return;
         };
         // Data that comes sooner was on its way when the ACK passed.
-        let is_at_once = waited_ns >= rtt_to_sender_ns - rtt_to_sender_ns / RELEASE_PART
+        let is_at_once = waited_ns
+            >= rtt_to_sender_ns - rtt_to_sender_ns / RELEASE_PART - RELEASE_NS
             && waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / RELEASE_PART + AT_ONCE_NS;
         if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
             pace.nagle_delays = pace.nagle_delays.saturating_add(1);

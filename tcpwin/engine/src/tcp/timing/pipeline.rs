@@ -1,0 +1,484 @@
+//! Requests under way at once: what the last answer had to wait for.
+//!
+//! In: new data of both sides, once data of one has crossed the other's. Out: time by whose turn it was. A message ends
+//! with a short segment ([`Direction::ends_message`]).
+//!
+//! An answer waits for its request or, if that was there before, for the answer ahead of it; a request waits for the last
+//! answer that it acknowledges. Each message adds its own wait to what it waited for, so that the last one holds the
+//! longest chain: the time in which the path was busy while the server worked is in it once. The n-th answer belongs to
+//! the n-th request while each has one. Where a window joins answers, the requests left over show it, and each
+//! answer belongs to the newest request that had arrived. Answers that come before their request could, or for which
+//! there is none, show that both sides send when they like.
+
+use std::collections::VecDeque;
+
+use crate::sequence::Seq;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::timing::delays::Delays;
+use crate::tcp::timing::waits::{Waits, REST_NS};
+use crate::wire::Segment;
+
+/// More messages under way than that are no requests of one client.
+const MOST_UNDER_WAY: usize = 127;
+/// Share of the answers that may come too early, or without a request.
+const UNMATCHED_PART: u32 = 4;
+const FEWEST_MATCHED: u32 = 3;
+const FEWEST_PAUSES: i64 = 16;
+/// How much earlier than by the shortest round trip an answer may come.
+const SLACK_NS: i64 = 500_000;
+/// Before every time of a capture.
+const LONG_AGO_NS: i64 = i64::MIN;
+
+/// What a message had to wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    pub path_ns: i64,
+    pub think_ns: i64,
+    pub rest_ns: i64,
+    pub work_ns: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    end: Seq,
+    end_ns: i64,
+    chain: Chain,
+}
+
+/// The newest data of a side.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    end: Seq,
+    /// Whether its message goes on.
+    goes_on: bool,
+}
+
+/// Pauses before requests, which tell a client that waits for answers from one that asks by its own clock: the first asks
+/// equally soon after each answer, the second at any time between two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
+    count: i64,
+    sum_ns: i64,
+    least_ns: i64,
+    first_ns: i64,
+    newest_ns: i64,
+}
+
+impl Pauses {
+    fn add(&mut self, pause_ns: i64, now_ns: i64) {
+        if self.count == 0 {
+            (self.least_ns, self.first_ns) = (pause_ns, now_ns);
+        }
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(pause_ns);
+        self.least_ns = self.least_ns.min(pause_ns);
+        self.newest_ns = now_ns;
+    }
+
+    /// Return whether the client asked by its own clock.
+    fn are_own(&self) -> bool {
+        let spaced_ns = self.newest_ns.saturating_sub(self.first_ns) / self.count.max(1);
+        let mean_ns = self.sum_ns / self.count.max(1);
+        self.count >= FEWEST_PAUSES && mean_ns > spaced_ns / 8 && self.least_ns < mean_ns / 2
+    }
+}
+
+/// Which request an answer belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// The oldest without an answer.
+    InTurn,
+    /// The newest that had arrived.
+    Newest,
+}
+
+/// Messages so far, with answers assigned to requests by one order.
+#[derive(Clone, Debug)]
+struct Course {
+    order: Order,
+    requests: VecDeque<Message>,
+    /// The newest request that had arrived.
+    arrived: Message,
+    /// Answers that no request acknowledged yet, and the last one that one did.
+    answers: VecDeque<Message>,
+    heard: Message,
+    last: Message,
+    /// Requests sent before this had arrived when the last answer began.
+    arrived_ns: i64,
+    /// Work of the side that answers, also while the path took longer.
+    busy_ns: i64,
+    works: Delays,
+    pauses: Pauses,
+    matched: u32,
+    unmatched: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// Waits of the side that asks, and of the one that answers, before it began.
+    pub before: [Waits; 2],
+    began_ns: i64,
+    newest: [Newest; 2],
+    in_turn: Course,
+    by_newest: Course,
+}
+
+/// The time of a pipelined conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipelined<'a> {
+    pub chain: Chain,
+    /// Part of the larger of the chain's path and work in which the other one passed, too.
+    pub overlapped_ns: i64,
+    pub answers: u32,
+    /// Work for each answer.
+    pub works: &'a Delays,
+    /// Whether the n-th answer belongs to the n-th request.
+    pub is_in_turn: bool,
+}
+
+impl Pipeline {
+    /// Begin with a segment, already counted, of the side that asks or answers. None if there are fewer requests than
+    /// answers: neither side asks.
+    pub fn begin(directions: [&Direction; 2], is_answer: bool, segment: &Segment) -> Option<Self> {
+        let nth = usize::from(is_answer);
+        let mut newest = directions.map(|side| Newest {
+            end: side.flight.nxt,
+            goes_on: (side.pace()).is_some_and(|pace| pace.goes_on(side.segment_size())),
+        });
+        newest[nth] = Newest {
+            end: Seq(segment.seq),
+            goes_on: false,
+        };
+        let mut ended = directions.map(|side| side.writes);
+        ended[nth] = ended[nth].wrapping_sub(u8::from(directions[nth].ends_message(segment)));
+        let begun = ended[1].wrapping_add(u8::from(newest[1].goes_on));
+        let pending = usize::from(ended[0].wrapping_sub(begun));
+        let before = directions.map(|side| {
+            let turns = side.pace().and_then(|pace| pace.turns.as_deref());
+            turns.map_or_else(Waits::default, |turns| turns.waits)
+        });
+        (pending <= MOST_UNDER_WAY).then(|| Self::new(before, newest, pending, segment.time_ns))
+    }
+
+    /// `newest`: before the segment that begins it at `now_ns`. `pending`: requests under way.
+    fn new(before: [Waits; 2], newest: [Newest; 2], pending: usize, now_ns: i64) -> Self {
+        let course = |order| Course::new(order, pending, newest[1].end, now_ns);
+        Pipeline {
+            before,
+            began_ns: now_ns,
+            newest,
+            in_turn: course(Order::InTurn),
+            by_newest: course(Order::Newest),
+        }
+    }
+
+    /// Process a segment with data. `ends`: whether it ends its message. `legs_ns`: round trips from the capture point to
+    /// the side that asks, and to the one that answers.
+    pub fn take(&mut self, is_answer: bool, segment: &Segment, ends: bool, legs_ns: [i64; 2]) {
+        let newest = &mut self.newest[usize::from(is_answer)];
+        let (end, now_ns) = (Seq(segment.seq) + segment.payload_len, segment.time_ns);
+        if !end.is_after(newest.end) {
+            return;
+        }
+        let begins = !newest.goes_on;
+        *newest = Newest {
+            end,
+            goes_on: !ends,
+        };
+        for course in [&mut self.in_turn, &mut self.by_newest] {
+            if is_answer {
+                course.answer(begins, ends, end, now_ns, legs_ns[1]);
+            } else if begins {
+                course.ask(Seq(segment.ack), end, now_ns, legs_ns[0]);
+            } else if let Some(request) = course.requests.back_mut() {
+                request.end_ns = now_ns;
+            }
+        }
+    }
+
+    /// Return whose turn it was, if the answers belong to the requests.
+    pub fn pipelined(&self) -> Option<Pipelined<'_>> {
+        let Course {
+            matched, unmatched, ..
+        } = self.in_turn;
+        if matched < FEWEST_MATCHED || unmatched > matched / UNMATCHED_PART {
+            return None;
+        }
+        let is_in_turn = unmatched == 0 && !self.in_turn.has_left_over();
+        let course = if is_in_turn {
+            &self.in_turn
+        } else {
+            &self.by_newest
+        };
+        let mut chain = course.last.chain;
+        if is_in_turn && course.pauses.are_own() {
+            chain = Chain {
+                think_ns: chain.path_ns + chain.think_ns + chain.work_ns,
+                path_ns: 0,
+                work_ns: 0,
+                ..chain
+            };
+        }
+        let life_ns = course.last.end_ns.saturating_sub(self.began_ns);
+        let free_ns = life_ns.saturating_sub(course.busy_ns).max(0);
+        let overlapped_ns = (chain.path_ns - free_ns).max(0);
+        if chain.work_ns > chain.path_ns - overlapped_ns {
+            // Work that the path hid is the larger part.
+            chain.path_ns -= overlapped_ns;
+            chain.work_ns = chain.work_ns.saturating_add(overlapped_ns);
+        }
+        Some(Pipelined {
+            chain,
+            overlapped_ns,
+            answers: matched,
+            works: &course.works,
+            is_in_turn,
+        })
+    }
+}
+
+impl Course {
+    fn new(order: Order, pending: usize, end: Seq, now_ns: i64) -> Self {
+        let message = |end_ns| Message {
+            end,
+            end_ns,
+            chain: Chain::default(),
+        };
+        Course {
+            order,
+            requests: std::iter::repeat_n(message(LONG_AGO_NS), pending).collect(),
+            arrived: message(LONG_AGO_NS),
+            answers: VecDeque::new(),
+            heard: message(now_ns),
+            last: message(now_ns),
+            arrived_ns: LONG_AGO_NS,
+            busy_ns: 0,
+            works: Delays::default(),
+            pauses: Pauses::default(),
+            matched: 0,
+            unmatched: 0,
+        }
+    }
+
+    /// Return whether requests that had arrived before the last answer have none.
+    fn has_left_over(&self) -> bool {
+        let oldest = self.requests.front();
+        oldest.is_some_and(|request| request.end_ns < self.arrived_ns)
+    }
+
+    fn ask(&mut self, ack: Seq, end: Seq, now_ns: i64, leg_ns: i64) {
+        while let Some(answer) = (self.answers.front()).filter(|each| !each.end.is_after(ack)) {
+            self.heard = *answer;
+            self.answers.pop_front();
+        }
+        let wait_ns = now_ns.saturating_sub(self.heard.end_ns).max(0);
+        let path_ns = leg_ns.clamp(0, wait_ns);
+        let think_ns = wait_ns - path_ns;
+        if self.requests.is_empty() {
+            self.pauses = Pauses::default();
+        } else {
+            self.pauses.add(think_ns, now_ns);
+        }
+        let mut chain = self.heard.chain;
+        chain.path_ns = chain.path_ns.saturating_add(path_ns);
+        let own_ns = if think_ns > REST_NS {
+            &mut chain.rest_ns
+        } else {
+            &mut chain.think_ns
+        };
+        *own_ns = own_ns.saturating_add(think_ns);
+        if self.requests.len() >= MOST_UNDER_WAY {
+            self.requests.pop_front();
+            self.unmatched = self.unmatched.saturating_add(1);
+        }
+        let end_ns = now_ns;
+        self.requests.push_back(Message { end, end_ns, chain });
+    }
+
+    /// Process data of an answer.
+    fn answer(&mut self, begins: bool, ends: bool, end: Seq, now_ns: i64, leg_ns: i64) {
+        if begins {
+            match self.request_of_answer(now_ns, leg_ns) {
+                Some(request) => self.begin_answer(&request, now_ns, leg_ns),
+                None => self.unmatched = self.unmatched.saturating_add(1),
+            }
+        }
+        (self.last.end, self.last.end_ns) = (end, now_ns);
+        if ends {
+            if self.answers.len() >= MOST_UNDER_WAY {
+                self.answers.pop_front();
+            }
+            self.answers.push_back(self.last);
+        }
+    }
+
+    fn request_of_answer(&mut self, now_ns: i64, leg_ns: i64) -> Option<Message> {
+        if self.order == Order::InTurn {
+            return self.requests.pop_front();
+        }
+        while let Some(request) =
+            (self.requests.front()).filter(|each| each.end_ns.saturating_add(leg_ns) <= now_ns)
+        {
+            self.arrived = *request;
+            self.requests.pop_front();
+        }
+        Some(self.arrived)
+    }
+
+    fn begin_answer(&mut self, request: &Message, now_ns: i64, leg_ns: i64) {
+        self.arrived_ns = now_ns.saturating_sub(leg_ns);
+        let arrived_ns = request.end_ns.saturating_add(leg_ns);
+        if now_ns < arrived_ns.saturating_sub(leg_ns / 8 + SLACK_NS) {
+            self.unmatched = self.unmatched.saturating_add(1);
+        } else {
+            self.matched = self.matched.saturating_add(1);
+        }
+        let arrived_ns = arrived_ns.min(now_ns);
+        let mut since_ns = self.last.end_ns;
+        if arrived_ns >= since_ns {
+            let path_ns = arrived_ns.saturating_sub(request.end_ns).max(0);
+            since_ns = arrived_ns;
+            self.last.chain = request.chain;
+            self.last.chain.path_ns = request.chain.path_ns.saturating_add(path_ns);
+        }
+        let work_ns = now_ns.saturating_sub(since_ns).max(0);
+        self.last.chain.work_ns = self.last.chain.work_ns.saturating_add(work_ns);
+        self.busy_ns = self.busy_ns.saturating_add(work_ns);
+        self.works.add(work_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ACK;
+
+    const MS: i64 = 1_000_000;
+
+    fn pipeline() -> Pipeline {
+        let newest = Newest {
+            end: Seq(0),
+            goes_on: false,
+        };
+        Pipeline::new([Waits::default(); 2], [newest; 2], 0, 0)
+    }
+
+    fn segment(time_ns: i64, nth: u32, acked: u32) -> Segment {
+        Segment {
+            time_ns,
+            seq: nth * 10,
+            payload_len: 10,
+            ack: acked * 10,
+            flags: ACK,
+            ..Segment::EMPTY
+        }
+    }
+
+    /// Run a client with several requests under way against a server that answers one after the other, over a round trip
+    /// of 40 ms, of which `behind_ms` lie between the client and the capture point. `joined`: so many of the answers end
+    /// with the next one. Return path, work, think and overlapped time in milliseconds.
+    fn run(depth: usize, [work_ms, think_ms, behind_ms]: [i64; 3], joined: usize) -> [i64; 4] {
+        const COUNT: usize = 12;
+        let (leg_ns, back_ns) = ((40 - behind_ms) * MS, behind_ms * MS);
+        let mut pipeline = pipeline();
+        let mut answered_ns = Vec::new();
+        let mut free_ns = 0;
+        let mut steps = Vec::new();
+        for nth in 0..COUNT {
+            // At the client; the server and the capture point are half of their round trips away.
+            let heard_ns = nth
+                .checked_sub(depth)
+                .map_or(0, |nth| answered_ns[nth] + 20 * MS);
+            let asked_ns = heard_ns + think_ms * MS + 1000;
+            free_ns = free_ns.max(asked_ns + 20 * MS) + work_ms * MS;
+            answered_ns.push(free_ns);
+            let acked = (nth + 1).saturating_sub(depth) as u32;
+            steps.push((asked_ns + back_ns / 2, false, nth as u32, acked));
+            steps.push((free_ns + leg_ns / 2, true, nth as u32, 0));
+        }
+        steps.sort_unstable();
+        for (time_ns, is_answer, nth, acked) in steps {
+            let ends = !is_answer || nth as usize >= joined;
+            pipeline.take(
+                is_answer,
+                &segment(time_ns, nth, acked),
+                ends,
+                [back_ns, leg_ns],
+            );
+        }
+        let found = pipeline.pipelined().unwrap();
+        let Chain {
+            path_ns,
+            work_ns,
+            think_ns,
+            ..
+        } = found.chain;
+        [path_ns, work_ns, think_ns, found.overlapped_ns].map(|ns| ns / MS)
+    }
+
+    #[test]
+    fn the_chain_is_the_same_wherever_it_was_captured() {
+        for (depth, work_ms, think_ms, expected) in [
+            // One at a time: 12 round trips.
+            (1, 5, 3, [480, 60, 36, 0]),
+            // Two at a time: half of them, in which the server prepares every second answer.
+            (2, 5, 0, [240, 35, 0, 25]),
+            // Busy for 12 times 15 ms, the server hides all but the first one.
+            (4, 15, 0, [40, 180, 0, 0]),
+        ] {
+            for behind_ms in [0, 14, 40] {
+                let found = run(depth, [work_ms, think_ms, behind_ms], 0);
+                // What came before the first request is not seen whole everywhere.
+                for (found, (expected, slack)) in
+                    found.iter().zip(expected.iter().zip([20, 1, 3, 1]))
+                {
+                    let is_near = (expected - found).abs() <= slack;
+                    assert!(
+                        is_near,
+                        "{found} for {expected} at depth {depth}, {behind_ms} ms away"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn answers_joined_by_a_window_do_not_make_the_server_busy() {
+        let found = run(2, [5, 0, 14], 1);
+        assert!(found[0] > 4 * found[1], "{found:?}");
+    }
+
+    #[test]
+    fn a_client_that_does_not_wait_for_answers_asks_by_its_own_clock() {
+        let mut pipeline = pipeline();
+        for nth in 0..300i64 {
+            // Every 5 ms, answered after 40 ms; the clocks drift.
+            let (asked, answered) = (nth as u32, (nth - 8).max(0) as u32);
+            pipeline.take(
+                false,
+                &segment(nth * 5 * MS, asked, answered),
+                true,
+                [0, 40 * MS],
+            );
+            if nth >= 8 {
+                let time_ns = nth * 5 * MS + nth * MS / 100 + MS;
+                pipeline.take(true, &segment(time_ns, answered, 0), true, [0, 40 * MS]);
+            }
+        }
+        let chain = pipeline.pipelined().unwrap().chain;
+        assert_eq!((chain.path_ns, chain.work_ns), (0, 0));
+        assert!(chain.think_ns > 1000 * MS, "{chain:?}");
+    }
+
+    #[test]
+    fn data_that_answers_nothing_shows_no_turns() {
+        let mut pipeline = pipeline();
+        for nth in 0..40u32 {
+            // Every fourth is the client's.
+            let is_answer = nth % 4 != 0;
+            let time_ns = i64::from(nth) * 10 * MS;
+            pipeline.take(is_answer, &segment(time_ns, nth, 0), true, [0, 40 * MS]);
+        }
+        assert!(pipeline.pipelined().is_none());
+    }
+}
