@@ -25,7 +25,7 @@ from tcpwin.cli.io import (
     write_document,
     write_lines,
 )
-from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options, require_packets
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rules import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.several import (
@@ -173,6 +173,7 @@ class _Gate:
         """Apply the rules to a capture."""
         from tcpwin.limits import check as judge
 
+        # Of several captures too: a gate must not open because a selection matched nothing.
         require_packets(analysis)
         found = judge(analysis, chosen=self.rules, thresholds=parse_thresholds(self.thresholds))
         return found if self.known is None else self.known.set_aside(analysis, found)
@@ -201,23 +202,6 @@ class _Gate:
             show(self.blocks(analysis, found), colour)
         else:
             write_lines(plain_lines(self.blocks(analysis, found)), output)
-
-
-def require_packets(analysis: Analysis) -> None:
-    """Reject an empty selection: a gate must not open because a filter or a time span selected nothing.
-
-    Raises:
-        SourceError: the capture has packets, and none was selected.
-    """
-    from tcpwin.errors import SourceError
-    from tcpwin.units import count_text, name_text
-
-    capture = analysis.capture
-    if analysis.selection is not None and capture.packets == capture.packets_left_out > 0:
-        raise SourceError(
-            f"{name_text(analysis.name)}: of {count_text(capture.packets, 'packet')} none was selected: "
-            f"{name_text(str(analysis.selection))}"
-        )
 
 
 def accept(kinds: Mapping[Kind, Known], out: str) -> None:

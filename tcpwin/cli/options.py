@@ -215,6 +215,7 @@ class CaptureOptions:
         keep: bool = False,
         warn: Callable[[str], object] = complain,
         shows: bool = True,
+        may_be_empty: bool = False,
     ) -> Analysis:
         """Analyse captures.
 
@@ -222,6 +223,10 @@ class CaptureOptions:
             keep: standard input will be read again, as it always is with snapshots.
             warn: called with each warning about the captures and snapshots.
             shows: show a progress bar for a long file.
+            may_be_empty: allow a selection that matches no packet.
+
+        Raises:
+            SourceError: no packet is selected: an empty answer would look like a good one.
         """
         from tcpwin.limits import analyze
 
@@ -241,6 +246,8 @@ class CaptureOptions:
                 threads=self.threads,
                 progress=update,
             )
+        if not may_be_empty:
+            require_packets(analysis)
         for warning in (*analysis.capture.warnings, *analysis.notes):
             warn(f"warning: {warning}")
         for file in (file for host in analysis.hosts for file in host.files):
@@ -331,6 +338,23 @@ def _source(captures: tuple[str, ...], member: str | None, *, keep: bool) -> Sou
     if member is not None and not bundles:
         raise click.UsageError("--capture names a capture in a bundle: give a folder, .zip or .tar.gz")
     return bundles[0] if bundles else open_captures(captures, keep=keep)
+
+
+def require_packets(analysis: Analysis) -> None:
+    """Reject an empty selection.
+
+    Raises:
+        SourceError: the capture has packets, and none was selected.
+    """
+    from tcpwin.errors import SourceError
+    from tcpwin.units import count_text, name_text
+
+    capture = analysis.capture
+    if analysis.selection is not None and capture.packets == capture.packets_left_out > 0:
+        raise SourceError(
+            f"{name_text(analysis.name)}: of {count_text(capture.packets, 'packet')} none was selected: "
+            f"{name_text(str(analysis.selection))}"
+        )
 
 
 def _named(text: str) -> str | tuple[str, str]:

@@ -13,8 +13,9 @@ import click
 from tcpwin.cli import completion
 from tcpwin.cli.io import ConnectionNumber, check_connection, complain, open_captures, progress, spare_captures
 from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
-from tcpwin.errors import OutputError
+from tcpwin.errors import OutputError, SourceError
 from tcpwin.output import open_whole
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Shifts
@@ -74,6 +75,10 @@ def packets(
         with progress(source) as report_progress:
             count, facts = (_write_parquet if form == "parquet" else _write_text)(
                 source, file, form, only=connection, columns=columns, shifts=shifts, progress=report_progress
+            )
+        if not count and options.selection:
+            raise SourceError(
+                f"{name_text(source.name)}: no TCP segment was selected: {name_text(str(options.selection))}"
             )
         check_connection(connection, count)
     for warning in Capture.warnings_of(facts) if shifts is None else ():

@@ -109,6 +109,10 @@ def pair(
         start=options.start,
         end=options.end,
     )
+    if options.selection and not any(pairing.segments):
+        from tcpwin.units import name_text
+
+        raise SourceError(f"no TCP segment was selected in either capture: {name_text(str(options.selection))}")
     check_connection(connection, len(pairing))
     if out is not None:
         _write_packets(pairing, out)

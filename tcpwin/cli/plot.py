@@ -18,7 +18,7 @@ from tcpwin.cli.options import (
     connection_span,
     resolve_span,
 )
-from tcpwin.errors import OutputError
+from tcpwin.errors import OutputError, SourceError
 
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis, Connection
@@ -117,7 +117,7 @@ def plot(
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
     from tcpwin.figures.drawing import FORMATS, check, format_of, write
-    from tcpwin.units import short_name
+    from tcpwin.units import name_text, short_name
 
     if format_of(out) is None:
         raise click.UsageError(f"{out} has no known extension: use one of {', '.join(FORMATS)}")
@@ -153,6 +153,8 @@ def plot(
             raise click.UsageError(f"{error}") from None
         title = f"{subject.a} and {subject.b}: {TIMELINE if name == TIMELINE else figures.get(name).title}"
     reason = (figure.layout.meta or {}).get("nothing")
+    if reason and (first or last):
+        raise SourceError(f"{name_text(analysis.name)}: nothing to show: {reason}")
     if reason:
         complain(f"warning: nothing to show: {reason}")
     write(figure, out, title=title, width=width, height=height, scale=scale)

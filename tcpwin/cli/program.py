@@ -130,6 +130,20 @@ class _LazyGroup(click.Group):
             raise OutputError("the dashboard is the package tcpwin-web: pip install 'tcpwin[web]'")
         return None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command to call: `analyze` for a file, and that of `tcpwin help COMMAND`."""
+        name, *rest = args
+        if name not in self.list_commands(ctx) and not ctx.resilient_parsing and name != "serve":
+            if name == "help":
+                return self.resolve_command(ctx, [*rest, "--help"]) if rest else _show_help(ctx)
+            if _is_file(name):
+                args = ["analyze", *args]
+            else:
+                raise click.UsageError(f"{name[:100]!r} is neither a command nor a file{_hint(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         with _reader_may_leave():
             return super().make_context(*args, **options)
@@ -145,6 +159,23 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             added = {each.name: each.load().get_short_help_str(limit=100) for each in _added()}
             formatter.write_dl(sorted({**added, **COMMANDS}.items()))
+
+
+def _is_file(name: str) -> bool:
+    """Return true for what can only be a capture: a path, an address, or standard input."""
+    return name == "-" or "/" in name or "." in name or os.path.exists(name)  # noqa: PTH110 (names of any length)
+
+
+def _hint(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name[:100].lower(), COMMANDS, n=1)
+    return f": did you mean `tcpwin {close[0]}`?" if close else "; `tcpwin help` lists the commands."
+
+
+def _show_help(ctx: click.Context) -> Any:
+    click.echo(ctx.get_help())
+    ctx.exit()
 
 
 def _added() -> tuple[EntryPoint, ...]:
@@ -164,9 +195,10 @@ def _added() -> tuple[EntryPoint, ...]:
 def cli(ctx: click.Context, config: str | None) -> None:
     """Find what limited each TCP connection in a capture, what it cost, and what to change.
 
-    Start with `tcpwin analyze FILE`.
+    Start with `tcpwin FILE`, which is `tcpwin analyze FILE`; `tcpwin help COMMAND` explains a command.
 
-    Exit status: 0 success, 1 problem found (with --check or `check`), 2 wrong usage, 3 unreadable input.
+    Exit status: 0 success, 1 problem found (with --check or `check`), 2 wrong usage, 3 unreadable input or
+    a selection that matches no packet.
     """
     if ctx.invoked_subcommand in CONFIGURED:
         from tcpwin.cli.settings_file import read_settings
@@ -234,6 +266,11 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGHUP, _terminate)
     try:
         status: Any = _run(arguments)
+    except click.UsageError as error:
+        complain(error.format_message())
+        if error.ctx is not None:
+            click.echo(f"Try `{error.ctx.command_path} --help`.", err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -115,6 +115,16 @@ def nearest(name: str) -> str:
     return f"did you mean {rule.code} ({rule.name})?"
 
 
+def rules_about(words: str) -> list[Rule]:
+    """Return the rules whose name or title contains all of these words."""
+    wanted = re.findall(r"\w+", words.lower())
+    return [
+        rule
+        for rule in load_rules().values()
+        if wanted and all(each in f"{rule.name} {rule.title.lower()}" for each in wanted)
+    ]
+
+
 def chosen_rules(select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     """Return the rules that `--select` and `--ignore` leave; each value may hold several words, separated by commas."""
     from tcpwin.limits import choose
@@ -188,14 +198,23 @@ EXIT_USAGE = 2
 
 
 @click.command()
-@click.argument("name", metavar="RULE", shell_complete=completion.one_rule)
+@click.argument("words", metavar="RULE", nargs=-1, required=True, shell_complete=completion.one_rule)
 @click.option("--json", "as_json", is_flag=True, help="Write the page as JSON.")
-def explain(name: str, as_json: bool) -> int:
+def explain(words: tuple[str, ...], as_json: bool) -> int:
     """Explain a rule: what it finds, why that matters, how it is judged, when it is wrong, what to do.
 
-    RULE is a code or a name from `tcpwin rules`: TW201 or zero-window-stall.
+    RULE is a code or a name from `tcpwin rules`, TW201 or zero-window-stall, or words from its title: zero window. If
+    several rules have these words, they are listed.
     """
+    name = " ".join(words)
     rule = find_rule(name)
+    if rule is None and len(about := rules_about(name)) == 1:
+        rule = about[0]
+    if rule is None and about and not as_json:
+        from tcpwin.render import render_rules
+
+        page(render_rules(about))
+        return 0
     if rule is None:
         complain(f"no rule is called {name[:60]}: {nearest(name)}")
         return EXIT_USAGE

@@ -171,7 +171,7 @@ class _Work(Generic[T]):
             warnings.append(name_text(text))
 
         try:
-            found = self.answer(self.options.analyze((file,), warn=warn, shows=False), file, warn)
+            found = self.answer(self.options.analyze((file,), warn=warn, shows=False, may_be_empty=True), file, warn)
         except (TcpwinError, OSError) as error:
             failure, is_refused = str(error), isinstance(error, FilterError)
         except click.UsageError as error:

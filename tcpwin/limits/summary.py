@@ -129,13 +129,18 @@ class _Writer:
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
         yield f"{count_text(len(self.ids), 'connection')} with a problem: {by_limit}. ({least})"
+        if shared := _first_texts([each for each in self.warned if each.connection is None]):
+            yield f"Also found: {shared}."
 
     @cached_property
     def serious(self) -> str:
         """The first few warnings of rules that somebody can act on, as text."""
-        warned = [each for each in self.found if each.severity >= Severity.WARNING and each.owner != "nobody"]
-        more = [count_text(len(warned) - WORST, "more warning")] if len(warned) > WORST else []
-        return "; ".join([*(each.text.removesuffix(".") for each in warned[:WORST]), *more])
+        return _first_texts(self.warned)
+
+    @cached_property
+    def warned(self) -> list[Finding]:
+        """Warnings of rules that somebody can act on."""
+        return [each for each in self.found if each.severity >= Severity.WARNING and each.owner != "nobody"]
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict
@@ -187,6 +192,11 @@ class _Writer:
         if lacks:
             again = " Copy or record it again: the damaged part was not read." if capture.warnings else ""
             yield f"The capture is incomplete: {', '.join(lacks)}.{again}"
+
+
+def _first_texts(found: Sequence[Finding]) -> str:
+    more = [count_text(len(found) - WORST, "more warning")] if len(found) > WORST else []
+    return "; ".join([*(each.text.removesuffix(".") for each in found[:WORST]), *more])
 
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:

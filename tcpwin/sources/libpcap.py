@@ -29,6 +29,8 @@ _LANGUAGE = frozenset(
     "icmp6code icmp-echo icmp-echoreply icmp-unreach".split()
 )
 """Words of pcap-filter(7)."""
+_ENDS = {"addr": "", "host": "", "src": "src ", "src_host": "src ", "dst": "dst ", "dst_host": "dst "}
+_PORTS = {"port": "", "srcport": "src ", "dstport": "dst "}
 _JUMP, _BACK = 0x05, 1 << 31
 
 
@@ -50,6 +52,7 @@ def compile_filter(expression: str, link_type: int) -> Sequence[tuple[int, int, 
     except cypcap.Error as error:
         reason = str(error.args[-1]).removeprefix("can't parse filter expression: ")
         reason += f"; {NOT_RESOLVED}" if reason.startswith("unknown host") else ""
+        reason = _display_filter_hint(expression) or reason
         raise FilterError(f"filter {expression!r}: {reason} (for packets of link type {link_type})") from None
     if any(code == _JUMP and skip >= _BACK for code, _, _, skip in program):
         raise FilterError(f"filter {expression!r}: its program loops, as protochain's does, and is not run")
@@ -60,7 +63,38 @@ def _refuse_names(expression: str) -> None:
     """Refuse words that libpcap might look up."""
     for word in _WORD.findall(expression):
         if word.lower() not in _LANGUAGE and not _NUMBER.fullmatch(word):
-            raise FilterError(f"filter {expression!r}: unknown word {word!r}; {NOT_RESOLVED}")
+            reason = _display_filter_hint(expression) or f"unknown word {word!r}; {NOT_RESOLVED}"
+            raise FilterError(f"filter {expression!r}: {reason}")
+
+
+_DISPLAY_FIELD = re.compile(r"\b(?:ip|ipv6|tcp|frame|eth|http|tls|udp|dns|_ws)\.[a-z]")
+_DISPLAY = {
+    **{f"{ip}.{field}": f"{words}host " for ip in ("ip", "ipv6") for field, words in _ENDS.items()},
+    **{f"tcp.{field}": f"tcp {words}port " for field, words in _PORTS.items()},
+}
+"""Fields of Wireshark's display filters, and how libpcap's language begins to say the same."""
+_DISPLAY_TERM = re.compile(
+    r"\s*(?:(\(|\)|&&|\|\||!(?!=)|and\b|or\b|not\b|tcp\b(?!\.))|([\w.]+)\s*(==|eq\b)\s*([\w.:/]+))\s*"
+)
+_OPERATORS = {"&&": "and", "||": "or", "!": "not"}
+
+
+def _display_filter_hint(expression: str) -> str | None:
+    """Explain that this is a display filter of Wireshark, and say it in libpcap's language if that can be done."""
+    if not _DISPLAY_FIELD.search(expression):
+        return None
+    said = "this is a display filter of Wireshark; filters are in tcpdump's language (pcap-filter(7))"
+    terms, place = [], 0
+    while place < len(expression):
+        term = _DISPLAY_TERM.match(expression, place)
+        if term is None:
+            return said
+        operator, field, value = term[1], term[2], term[4]
+        if operator is None and field not in _DISPLAY:
+            return said
+        terms.append(f"{_DISPLAY[field]}{value}" if operator is None else _OPERATORS.get(operator, operator))
+        place = term.end()
+    return f"{said}: '{' '.join(terms)}'"
 
 
 def _libpcap() -> Any:

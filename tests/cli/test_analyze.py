@@ -67,7 +67,8 @@ def test_inputs_that_cannot_be_read(command: str, tmp_path: Path) -> None:
     [
         (["analyze"], "Missing argument 'FILE...'"),
         (["packets"], "Missing argument 'FILE...'"),
-        (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "'nonsense' is neither a command nor a file"),
+        (["analyse", KEEP_ALIVE], "did you mean `tcpwin analyze`?"),
         (["analyze", "--nonsense", KEEP_ALIVE], "--nonsense"),
         (["analyze", "--limit", "-1", KEEP_ALIVE], "-1 is not in the range x>=0"),
         (["analyze", "--limit", "many", KEEP_ALIVE], "'many' is not a valid integer"),
@@ -91,6 +92,35 @@ def test_version_and_help() -> None:
         assert done.returncode == 0
         assert done.stdout.startswith(b"Usage: tcpwin ")
     assert b"Exit status: 0 " in tcpwin("--help").stdout
+
+
+def test_a_file_alone_is_analysed_and_a_command_explained_after_help() -> None:
+    assert tcpwin(SLOW_READER, "--check").stdout == tcpwin("analyze", SLOW_READER).stdout
+    assert tcpwin(SLOW_READER, "--check").returncode == 1
+    assert refused("no-such-file.pcap").startswith("tcpwin: no-such-file.pcap: No such file or directory")
+    assert tcpwin("help", "slice").stdout == tcpwin("slice", "--help").stdout
+    assert tcpwin("help").stdout == tcpwin("--help").stdout
+
+
+def test_the_answer_comes_first_and_the_capture_last() -> None:
+    answer, fix, *lines = tcpwin("analyze", SLOW_READER).stdout.decode().splitlines()
+    assert "Limited by" in answer
+    assert fix.startswith("Fix: ")
+    labels = [line.partition(": ")[0] for line in lines]
+    assert labels.index("Cost") < labels.index("Evidence")
+    assert lines[-3].startswith("capture  ")
+    assert lines[-1].startswith("quality  ")
+
+
+@all_cases(
+    "command",
+    [
+        *(["analyze"], ["check"], ["compare", KEEP_ALIVE], ["exchanges"], ["packets"], ["pair", KEEP_ALIVE]),
+        *(["report", "-o", "x.html"], ["slice", "-o", "x.pcap"], ["whatif"]),
+    ],
+)
+def test_a_selection_that_matches_nothing_exits_with_3(command: list[object]) -> None:
+    assert "selected" in refused(*command, KEEP_ALIVE, "--from", "99999") or command[0] == "slice"
 
 
 @all_cases("path", READABLE, ids=name_of)

@@ -31,9 +31,9 @@ HEAD = (
 PARAGRAPH = [
     "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain). "
     "The client's application keeps its receive window full.",
-    "Cost: about 28.1 s (at least 6.1 s): without this limit it would have taken 2 s instead of 30.1 s",
     "Fix: Make the client's application read faster. `ss -tmi` on the client shows "
     "whether unread data (Recv-Q) fills the buffer.",
+    "Cost: about 28.1 s (at least 6.1 s): without this limit it would have taken 2 s instead of 30.1 s",
     "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
     "6.1 s at zero window (no room offered, 66 times) + 1.49 s while the application was slow "
     "to read; "

@@ -55,7 +55,6 @@ def test_json() -> None:
 @all_cases(
     ("word", "ending"),
     [
-        ("zero-window-stal", "did you mean TW201 (zero-window-stall)?"),
         ("zero-windw-stall", "did you mean TW201 (zero-window-stall)?"),
         ("zero_window_stall", "did you mean TW201 (zero-window-stall)?"),
         ("nonsense-of-a-kind-that-nobody-wrote", "`tcpwin rules` lists them"),
@@ -64,6 +63,12 @@ def test_json() -> None:
 )
 def test_unknown_word_is_one_sentence(word: str, ending: str) -> None:
     assert refused("explain", word, status=2) == f"tcpwin: no rule is called {word}: {ending}\n"
+
+
+def test_words_of_one_rule_explain_it_and_of_several_list_them() -> None:
+    assert tcpwin("explain", "window", "closed", "good").stdout == tcpwin("explain", "TW203").stdout
+    listed = tcpwin("explain", "zero", "window").stdout.decode().splitlines()
+    assert [line.split()[0] for line in listed] == ["TW201", "TW203"]
 
 
 def test_long_and_odd_words() -> None:

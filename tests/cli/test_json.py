@@ -146,7 +146,7 @@ def test_fields_that_do_not_exist_and_formats_that_exclude_each_other_are_refuse
     assert "names no field" in refused("analyze", "--json", "--fields", ",", KEEP_ALIVE, status=2)
     assert "goes with --json" in refused("analyze", "--fields", "loss", KEEP_ALIVE, status=2)
     assert "exclude each other" in refused("analyze", "--json", "--format", "jsonl", KEEP_ALIVE, status=2)
-    assert "of one capture" in refused("analyze", "--format", "jsonl", KEEP_ALIVE, SLOW_READER, status=2)
+    assert "for one capture" in refused("analyze", "--format", "jsonl", KEEP_ALIVE, SLOW_READER, status=2)
     assert "one object" in refused("analyze", "--format", "jsonl", "--connection", 0, KEEP_ALIVE, status=2)
 
 

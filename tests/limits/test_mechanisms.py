@@ -22,8 +22,7 @@ MECHANISMS = {
         "limits/test_loss_at_line_rate.py::test_recovery_on_a_full_path_is_not_the_limit",
     ),
     "full segments are those of the SYNs, where a tunnel or path-MTU discovery left less": (
-        "analysis/test_segment_size.py::test_bulk_in_segments_that_a_tunnel_left_is_not_the_application",
-        "analysis/test_segment_size.py::test_a_path_that_comes_to_carry_less",
+        "analysis/test_segment_size.py::test_bulk_in_small_segments_is_not_the_application",
     ),
     "a short segment ends a write, though a congestion window, offload or the window cut it": (
         "limits/test_write_goes_on.py::test_flights_that_end_short_are_not_the_applications",

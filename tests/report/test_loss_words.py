@@ -76,10 +76,7 @@ def test_causes_of_the_labs_loss() -> None:
 
 def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
     """Return the limit of the only connection, and the line labelled `label`, or ""."""
-    place = lines.index("")
-    return lines[place + 1], next(
-        (line for line in lines[place + 2 :] if re.match(rf"{label}(?: \(.*?\))?: ", line)), ""
-    )
+    return lines[0], next((line for line in lines[1:] if re.match(rf"{label}(?: \(.*?\))?: ", line)), "")
 
 
 def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
@@ -159,7 +156,7 @@ def test_idle_restart() -> None:
     # The cost is printed once, above fix and evidence.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
     place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("What can be fixed: "))
-    also, when, fix, evidence = lines_of(name)[place : place + 4]
+    also, fix, when, evidence = lines_of(name)[place : place + 4]
     assert re.search(r" 3\.42 s \(8 % of the connection\)\.$", also)
     # From frame 59 to the first data of the last message, 805.
     assert when == "When (idle restart): from 2.36 s to 38.4 s of the connection"

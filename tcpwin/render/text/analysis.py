@@ -1,4 +1,4 @@
-"""An analysis as text: capture quality first, then the connections worth looking at, in plain words."""
+"""An analysis as text: the answer first, then the connections worth looking at, then the capture and its quality."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
 
 def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | ConnectionTable]:
     """Render the same in parts: lines, and the table of several connections."""
-    lines = _render_capture(analysis)
+    source = ["", *_render_capture(analysis)]
     if analysis.hosts:
         from tcpwin.render.kernel.hosts import render_hosts
 
-        lines += render_hosts(analysis)
+        source += render_hosts(analysis)
     worst = analysis.worst(limit)
     if len(analysis) == len(worst) == 1:
         # The summary of a single connection is its verdict, shown once, above the measurements.
-        lines += ["", *render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0])]
-        return [lines]
-    lines += ["", *render_summary(analysis.summary, analysis)]
+        return [[*render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0]), *source]]
+    lines = render_summary(analysis.summary, analysis)
     table = tabulate_connections(analysis, [each.id for each in worst])
     blocks: list[list[str] | ConnectionTable] = [[*lines, ""], table] if worst else [lines]
     left = len(analysis) - len(worst)
@@ -51,7 +50,7 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
             continue
         verdict = render_verdict(view_verdict(connection.verdict))
         lines += ["", *_render_connection(connection, verdict)]
-    return [*blocks, lines]
+    return [*blocks, [*lines, *source]]
 
 
 def _render_capture(analysis: Analysis) -> list[str]:

@@ -135,7 +135,7 @@ def view_verdict(verdict: Verdict) -> VerdictView:
     if evidence and verdict.code:
         of = f"{verdict.frames_of}; " if verdict.frames_of else ""
         evidence = name_text(f"{evidence} ({of}rule {verdict.code} {verdict.rule})")
-    labelled = [(advice_label(label, verdict), text) for label, text in (("Cost", cost), ("When", when), ("Fix", fix))]
+    labelled = [(advice_label(label, verdict), text) for label, text in (("Fix", fix), ("Cost", cost), ("When", when))]
     if beside:
         label, _, text = beside.partition(": ")
         labelled.insert(0, (label, text))
