@@ -213,3 +213,36 @@ def test_a_packet_that_comes_late_does_not_hide_what_was_lost() -> None:
     table = pairing.packets()
     fates = table["fate"][(table["frame_b"] == 242) & (table["frame_a"] == 0)].tolist()
     assert fates in (["lost"], ["unknown"])
+
+
+@pytest.mark.parametrize("gone", [range(0), range(4, 13_000, 21)], ids=["whole", "far lacks some"])
+def test_a_flight_of_many_segments_is_exact(gone: range, tmp_path: Path) -> None:
+    """Every third of 13,000 segments in flight is lost and sent again; the far capture lacks some of the others."""
+    size, count = 1000, 13_000
+    lost = range(2, count, 3)
+    at = [100 + size * each for each in range(count + 3)]
+    ladder = [
+        both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
+        both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
+        both(20, client=True, seq=100, ack=500, flags=ACK, ip_id=11),
+    ]
+    for each in range(count):
+        to_b = each not in lost and each not in gone
+        data = {"client": True, "seq": at[each], "ack": 500, "flags": ACK, "payload": size}
+        ladder.append(both(40 + each / 100, **data, ip_id=12 + each, to_b=to_b))
+        if each not in lost:
+            pairs = [n for n in range(each - each % 3, max(each - 9, 0), -3) if n < each or each % 3 == 0]
+            sack = tuple((at[n], at[min(n + 2, each + 1)]) for n in pairs)
+            ack = at[min(each + 1, 2)]
+            ladder.append(both(50.001 + each / 100, client=False, seq=500, ack=ack, flags=ACK, sack=sack))
+    for number, each in enumerate(lost):
+        data = {"client": True, "seq": at[each], "ack": 500, "flags": ACK, "payload": size}
+        ladder.append(both(300 + number / 50, **data, ip_id=20_000 + number))
+        ack = at[min(each + 3, count)]
+        ladder.append(both(310.001 + number / 50, client=False, seq=500, ack=ack, flags=ACK))
+    sides = [sorted((p for rung in ladder for p in rung[side]), key=lambda p: p.time_ns) for side in (0, 1)]
+    ends = [write(tmp_path / f"{name}.pcap", side) for name, side in zip("ab", sides, strict=True)]
+    for captured in (ends, ends[::-1]):
+        data_of = data_direction(tcpwin.pair(*captured))
+        assert (data_of.lost, data_of.missed_at_target, data_of.unknown) == (len(lost), len(gone), 0)
+        assert data_of.retransmissions == data_of.resent.lost == len(lost)

@@ -4,12 +4,13 @@
 //! after a later packet had arrived was lost. Otherwise it was lost if the far capture shows no gaps, and is unknown if
 //! it does.
 
+use super::by_sequence::BySequence;
 use super::packet::{Side, Sighting};
 use super::path_direction::Parts;
 use super::resent::PacketOutcome;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
-use super::waiting::{Mark, MAX_LOOKED_AT, NONE};
+use super::waiting::{Mark, Waiting, NONE};
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST, SYN};
 
@@ -52,23 +53,43 @@ impl<R: Rows> Pairer<'_, R> {
         let path = self.direction_mut(number);
         path.resent += 1;
         let lacks_first = path.lacks_first_of(packet);
-        let [near, far] = [path.near, path.far()].map(|side| path.lists[side.index()]);
-        let mut lost_bytes = 0;
-        let mut all_lost = true;
-        self.pending.for_newest(near, |entry| {
-            if entry.packet.sequence_len() > 0 && entry.packet.overlaps(packet) {
-                entry.mark.is_copied = true;
-                all_lost &= entry.mark.has_hole;
-                lost_bytes += entry.packet.sequence_len();
-            }
-        });
+        let (near, far) = (path.near, path.far());
+        let (mut lost_bytes, mut all_lost) = (0, true);
+        for at in self.waiting_with(number, near, packet.start(), packet.end()) {
+            let entry = self.pending.get_mut(at);
+            entry.mark.is_copied = true;
+            all_lost &= entry.mark.has_hole;
+            lost_bytes += entry.packet.sequence_len();
+        }
         if lacks_first && lost_bytes == 0 {
             self.direction_mut(number).refuses = true;
         }
-        self.pending.for_newest(far, |entry| {
-            entry.mark.is_copied |= entry.packet.overlaps(packet);
-        });
+        for at in self.waiting_with(number, far, packet.start(), packet.end()) {
+            self.pending.get_mut(at).mark.is_copied = true;
+        }
         all_lost && lost_bytes >= packet.sequence_len()
+    }
+
+    /// Return the packets waiting at a point that share bytes with `[start, end)`, in the order of their bytes.
+    pub fn waiting_with(&mut self, number: u32, side: Side, start: Seq, end: Seq) -> Vec<u32> {
+        let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
+        let list = &path.lists[side.index()];
+        if list.first == NONE {
+            return Vec::new();
+        }
+        let index = path.by_sequence[side.index()].get_or_insert_with(|| {
+            let mut index = BySequence::new();
+            let mut at = list.first;
+            while at != NONE {
+                let packet = &self.pending.get(at).packet;
+                if packet.sequence_len() > 0 {
+                    index.insert(packet.start(), packet.sequence_len(), at, ());
+                }
+                at = self.pending.next_in_direction(at);
+            }
+            index
+        });
+        index.overlapping(start, end).map(|(at, ())| at).collect()
     }
 
     /// Note a data packet that only the far capture has: it may have been a retransmission of waiting packets.
@@ -76,11 +97,10 @@ impl<R: Rows> Pairer<'_, R> {
         if packet.sequence_len() == 0 {
             return;
         }
-        let path = self.direction(number);
-        let near = path.lists[path.near.index()];
-        self.pending.for_newest(near, |entry| {
-            entry.mark.is_copied |= entry.packet.overlaps(packet);
-        });
+        let near = self.direction(number).near;
+        for at in self.waiting_with(number, near, packet.start(), packet.end()) {
+            self.pending.get_mut(at).mark.is_copied = true;
+        }
     }
 
     /// Mark packets as overtaken that left before an arriving packet and have not arrived. `until`: the arriving
@@ -110,14 +130,46 @@ impl<R: Rows> Pairer<'_, R> {
             let entry = self.pending.get_mut(at);
             entry.mark.is_overtaken = true;
             entry.mark.apart_before = apart_before;
-            if entry.packet.sequence_len() > 0 {
-                let handle = self.pending.handle(at);
-                self.direction_mut(number).doubtful.push(handle);
+            let (start, end) = (entry.packet.start(), entry.packet.end());
+            if entry.packet.sequence_len() > 0 && self.direction(number).is_covered(start, end) {
+                self.note_reported(number, at);
             }
             at = next;
         }
         self.direction_mut(number).fresh = until;
-        self.judge_doubtful(number);
+        self.judge_reported(number);
+    }
+
+    fn note_reported(&mut self, number: u32, at: u32) {
+        let handle = self.pending.handle(at);
+        self.pending.get_mut(at).mark.is_reported = true;
+        self.direction_mut(number).reported.push(handle);
+    }
+
+    /// The receiver has reported more: find overtaken data that it has now reported as a whole.
+    fn find_reported(&mut self, number: u32, left: Seq, right: Seq) {
+        let near = self.direction(number).near;
+        if !self.has_overtaken(number) {
+            return;
+        }
+        for at in self.waiting_with(number, near, left, right) {
+            let Waiting { packet, mark, .. } = self.pending.get(at);
+            let is_open = mark.is_overtaken && !mark.is_reported;
+            if is_open
+                && self
+                    .direction(number)
+                    .is_covered(packet.start(), packet.end())
+            {
+                self.note_reported(number, at);
+            }
+        }
+    }
+
+    /// Return true if a packet that was overtaken waits.
+    #[inline]
+    fn has_overtaken(&self, number: u32) -> bool {
+        let path = self.direction(number);
+        path.lists[path.near.index()].first != path.fresh
     }
 
     /// Process the acknowledgment of a direction's data by a packet of the other direction.
@@ -128,7 +180,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let path = self.direction_mut(number);
         let acked = Seq(packet.ack);
-        let is_news = path.acked.is_none_or(|highest| highest.is_before(acked));
+        let before = path.acked;
+        let is_news = before.is_none_or(|highest| highest.is_before(acked));
         if is_news {
             path.acked = Some(acked);
         }
@@ -140,6 +193,9 @@ impl<R: Rows> Pairer<'_, R> {
         if is_leaving && (is_news || blocks > 0) {
             path.news_ns = packet.time_ns;
         }
+        if is_news {
+            self.find_reported(number, before.unwrap_or(acked.minus(1 << 30)), acked);
+        }
         if blocks > 0 {
             self.note_sack(number, packet, acked);
         }
@@ -150,14 +206,11 @@ impl<R: Rows> Pairer<'_, R> {
                 self.note_ack_of_resent(number, acked, duplicate);
             }
         }
-        if self.direction(number).doubtful.is_empty() {
-            return;
-        }
-        if is_leaving {
+        if is_leaving && self.has_overtaken(number) {
             self.find_holes(number, packet, acked);
         }
         if is_news || blocks > 0 || !is_leaving {
-            self.judge_doubtful(number);
+            self.judge_reported(number);
         }
     }
 
@@ -173,7 +226,11 @@ impl<R: Rows> Pairer<'_, R> {
             if is_dsack(index, (left, right), second, acked) {
                 self.note_dsack(number, left, right);
             } else {
-                self.direction_mut(number).sacked.insert(left, right);
+                let sacked = &mut self.direction_mut(number).sacked;
+                let known = sacked.end_from(left);
+                if sacked.insert(left, right) > 0 {
+                    self.find_reported(number, known, right);
+                }
             }
         }
         let path = self.direction_mut(number);
@@ -185,69 +242,54 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Note bytes that the receiver reports as received twice (RFC 2883).
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
-        let path = self.direction(number);
-        let near = path.lists[path.near.index()];
-        self.pending.for_newest(near, |entry| {
-            let packet = &entry.packet;
-            entry.mark.has_dsack |= packet.start().is_before(right) && left.is_before(packet.end());
-        });
+        let near = self.direction(number).near;
+        for at in self.waiting_with(number, near, left, right) {
+            self.pending.get_mut(at).mark.has_dsack = true;
+        }
     }
 
     /// Find bytes that the receiver lacked when this packet left it: those between its acknowledgment and its SACK
     /// blocks.
     fn find_holes(&mut self, number: u32, packet: &Sighting, acked: Seq) {
-        let patience_ns = self.direction(number).patience_ns();
-        let doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
+        let path = self.direction(number);
+        let (near, patience_ns) = (path.near, path.patience_ns());
         let blocks = packet
             .options
             .as_deref()
             .map_or(&[][..], |o| o.sack_blocks());
         let second = blocks.get(1).copied();
-        for &handle in &doubtful {
-            if !self.pending.contains(handle) {
-                continue;
-            }
-            let entry = self.pending.get_mut(handle.0);
-            let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
-            if since_ns <= patience_ns {
-                continue;
-            }
-            let (start, end) = (entry.packet.start(), entry.packet.end());
-            let has = |byte: Seq| !byte.is_before(start) && byte.is_before(end);
-            let is_beside = |(index, block): (usize, &(u32, u32))| {
-                let (left, right) = (Seq(block.0), Seq(block.1));
-                !is_dsack(index, (left, right), second, acked) && (has(right) || has(left.minus(1)))
-            };
-            if has(acked) || blocks.iter().enumerate().any(is_beside) {
-                entry.mark.has_hole = true;
+        let mut lacked = vec![acked];
+        for (index, block) in blocks.iter().enumerate() {
+            let (left, right) = (Seq(block.0), Seq(block.1));
+            if !is_dsack(index, (left, right), second, acked) {
+                lacked.extend([left.minus(1), right]);
             }
         }
-        self.direction_mut(number).doubtful = doubtful;
+        for byte in lacked {
+            for at in self.waiting_with(number, near, byte, byte + 1) {
+                let entry = self.pending.get_mut(at);
+                let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
+                entry.mark.has_hole |= entry.mark.is_overtaken && since_ns > patience_ns;
+            }
+        }
     }
 
-    /// Judge overtaken data by the acknowledgments so far.
-    fn judge_doubtful(&mut self, number: u32) {
-        if !self.shows_all_copies(number) {
+    /// Judge overtaken data that the receiver has reported.
+    fn judge_reported(&mut self, number: u32) {
+        if self.direction(number).reported.is_empty() || !self.shows_all_copies(number) {
             return;
         }
         let patience_ns = self.direction(number).patience_ns();
         let far_now_ns = self.progress[self.direction(number).far().index()].now_ns;
-        let mut doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
-        doubtful.retain(|&handle| {
-            if !self.pending.contains(handle) {
-                return false;
-            }
-            let entry = self.pending.get(handle.0);
-            let (start, end) = (entry.packet.start(), entry.packet.end());
-            if !self.direction(number).is_covered(start, end) {
-                return true;
-            }
-            if !entry.mark.has_arrived && !self.must_have_come(handle.0) {
+        let mut reported = std::mem::take(&mut self.direction_mut(number).reported);
+        reported.retain(|&handle| {
+            if !self.pending.contains(handle) || !self.must_have_come(handle.0) {
                 return false;
             }
             // Its record may appear slightly later in the far capture.
+            let entry = self.pending.get_mut(handle.0);
             let since_ns = far_now_ns.saturating_sub(entry.packet.time_ns);
-            self.pending.get_mut(handle.0).mark.has_arrived = true;
+            entry.mark.has_arrived = true;
             if since_ns <= patience_ns {
                 return true;
             }
@@ -255,10 +297,8 @@ impl<R: Rows> Pairer<'_, R> {
             false
         });
         let path = self.direction_mut(number);
-        doubtful.append(&mut path.doubtful);
-        let excess = doubtful.len().saturating_sub(MAX_LOOKED_AT);
-        doubtful.drain(..excess);
-        path.doubtful = doubtful;
+        reported.append(&mut path.reported);
+        path.reported = reported;
     }
 
     /// Return true if the near capture has been read far enough to have shown any packet that could have delivered the
@@ -290,7 +330,7 @@ impl<R: Rows> Pairer<'_, R> {
             let came = has_data && covered && self.must_have_come(at);
             let (fate, segments) = (self.fate_of_missing(at, came), self.open_segments(at));
             if self.pending.get(at).mark.is_copied && fate != Fate::FarMissed {
-                self.note_given_up(self.pending.handle(at), fate);
+                self.note_given_up(number, self.pending.handle(at), fate);
             }
             let (packet, mark) = self.remove(at);
             if has_data && mark.is_copied && matches!(fate, Fate::Lost | Fate::Unseen) {

@@ -261,6 +261,10 @@ impl<R: Rows> Pairer<'_, R> {
         while parts.front().is_some_and(is_gone) {
             parts.pop_front();
         }
+        let packet = &self.pending.get(at).packet;
+        if let (Some(index), 1..) = (&mut path.by_sequence[side.index()], packet.sequence_len()) {
+            index.remove(packet.start(), at);
+        }
         self.pending.remove(at, &mut path.lists[side.index()])
     }
 
@@ -462,11 +466,14 @@ impl<R: Rows> Pairer<'_, R> {
             self.place(number, side, packet, mark);
             return;
         }
-        let payload_len = packet.payload_len;
+        let (payload_len, sequence_len) = (packet.payload_len, packet.sequence_len());
         let start = packet.start();
         let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
         let list = &mut path.lists[side.index()];
         let at = self.pending.add(key, number, side, packet, mark, list);
+        if let (Some(index), 1..) = (&mut path.by_sequence[side.index()], sequence_len) {
+            index.insert(start, sequence_len, at, ());
+        }
         if side == path.near && path.fresh == NONE {
             path.fresh = at;
         }

@@ -6,6 +6,7 @@
 mod ahead;
 mod altered;
 mod anchor;
+mod by_sequence;
 mod clock;
 mod epochs;
 mod evidence;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::altered::Change;
+use super::by_sequence::BySequence;
 use super::keys::{words, Seed};
 use super::packet::{Side, Sighting};
 use super::resent::{Open, ResendCause};
@@ -20,8 +21,10 @@ const USUAL_MSS: u32 = 1_460;
 const TIMESTAMPS_LEN: u32 = 12;
 /// Segments do not exceed an Ethernet jumbo frame.
 const MAX_JUMBO: u32 = 9_000;
-/// Maximum number of arrived but unacknowledged data packets stored.
-const MAX_ARRIVED: usize = 4_096;
+/// Maximum number of arrived but unacknowledged data packets stored: twice the largest window (RFC 7323 §2.2), in segments.
+const MAX_ARRIVED: usize = 1 << 20;
+/// Ranges beyond the acknowledgment that are stored.
+const MAX_SACKED: usize = 1 << 16;
 /// Number of mismatches without a match after which a field is known to be rewritten.
 const MAX_DISAGREEMENTS: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
@@ -174,10 +177,18 @@ impl BareAcks {
 /// Data at the far point.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
-    start: Seq,
-    end: Seq,
     frame: u64,
     time_ns: i64,
+}
+
+/// Data at the far point that no cumulative acknowledgment covered on arrival.
+#[derive(Debug)]
+struct Arrivals {
+    /// New data, each byte once, in the order of its bytes.
+    new: VecDeque<(Seq, Seq, Arrived)>,
+    /// Data that came after later data.
+    late: BySequence<Arrived>,
+    count: u32,
 }
 
 /// A direction of a pair.
@@ -216,7 +227,7 @@ pub struct PathDirection {
     pub sent_end: Option<Seq>,
     /// The receiver's highest acknowledgment, and the ranges it has beyond.
     pub acked: Option<Seq>,
-    pub sacked: RangeSet,
+    pub sacked: RangeSet<MAX_SACKED>,
     /// The highest acknowledgment that reached the near point.
     pub acked_at_near: Option<Seq>,
     /// Whether SACK blocks in this direction arrive unchanged.
@@ -225,8 +236,10 @@ pub struct PathDirection {
     pub has_sack: bool,
     /// Whether the sender's SYN permits SACK.
     pub offers_sack: bool,
-    /// Overtaken data that is neither known to have arrived nor acknowledged.
-    pub doubtful: Vec<(u32, u32)>,
+    /// Waiting data by sequence number, by capture; only since something was first looked up in it.
+    pub by_sequence: [Option<BySequence<()>>; 2],
+    /// Overtaken data that the receiver has reported, but that is not known to have arrived.
+    pub reported: Vec<(u32, u32)>,
     pub tally: Tally,
     pub delays: Delays,
     /// Frames of the first packets that the receiver lacked, and of those that the far capture lacks.
@@ -259,8 +272,7 @@ pub struct PathDirection {
     pub resent_by_cause: [u64; ResendCause::ALL.len()],
     /// Retransmissions whose cause an ACK may still determine.
     pub open_resent: VecDeque<Open>,
-    /// Data at the far point that no cumulative acknowledgment covered on arrival.
-    arrived: VecDeque<Arrived>,
+    arrived: Arrivals,
     /// When the receiver's newest ACK left, by the far capture's clock.
     pub last_ack_ns: i64,
     /// Whether the receiver lacked bytes that had arrived: it dropped them itself.
@@ -294,7 +306,8 @@ impl PathDirection {
             keeps_sack: false,
             has_sack: false,
             offers_sack: false,
-            doubtful: Vec::new(),
+            by_sequence: [None, None],
+            reported: Vec::new(),
             tally: Tally::default(),
             delays: Delays::default(),
             lost_frames: Vec::new(),
@@ -316,7 +329,11 @@ impl PathDirection {
             resent: 0,
             resent_by_cause: [0; ResendCause::ALL.len()],
             open_resent: VecDeque::new(),
-            arrived: VecDeque::new(),
+            arrived: Arrivals {
+                new: VecDeque::new(),
+                late: BySequence::new(),
+                count: 0,
+            },
             last_ack_ns: i64::MIN,
             refuses: false,
         }
@@ -443,30 +460,48 @@ impl PathDirection {
     #[inline]
     pub fn note_data_at_far(&mut self, packet: &Sighting) {
         let acked = self.acked;
+        let arrived = &mut self.arrived;
         let is_old = |end: Seq| acked.is_some_and(|acked| !acked.is_before(end));
-        while self.arrived.front().is_some_and(|each| is_old(each.end)) {
-            self.arrived.pop_front();
+        while arrived.new.front().is_some_and(|each| is_old(each.1)) {
+            arrived.new.pop_front();
         }
-        if self.arrived.len() < MAX_ARRIVED {
-            self.arrived.push_back(Arrived {
-                start: packet.start(),
-                end: packet.end(),
-                frame: packet.frame,
-                time_ns: packet.time_ns,
-            });
+        if arrived.new.len() + arrived.late.len() >= MAX_ARRIVED {
+            return;
         }
+        let came = Arrived {
+            frame: packet.frame,
+            time_ns: packet.time_ns,
+        };
+        let (start, end) = (packet.start(), packet.end());
+        if arrived
+            .new
+            .back()
+            .is_none_or(|newest| !start.is_before(newest.1))
+        {
+            arrived.new.push_back((start, end, came));
+            return;
+        }
+        if let Some(acked) = acked {
+            arrived.late.remove_below(acked);
+        }
+        arrived.count = arrived.count.wrapping_add(1);
+        let count = arrived.count;
+        arrived
+            .late
+            .insert(start, packet.sequence_len(), count, came);
     }
 
     /// Return when a byte last arrived at the far point before a frame of that capture.
     pub fn arrived_ns(&self, byte: Seq, before_frame: u64) -> Option<i64> {
-        let has_it = |each: &&Arrived| {
-            !byte.is_before(each.start) && byte.is_before(each.end) && each.frame < before_frame
-        };
-        self.arrived
-            .iter()
-            .rev()
-            .find(has_it)
-            .map(|each| each.time_ns)
+        let Arrivals { new, late, .. } = &self.arrived;
+        let at = new.partition_point(|each| !byte.is_before(each.1));
+        let first = new.get(at).filter(|each| !byte.is_before(each.0));
+        late.overlapping(byte, byte + 1)
+            .map(|(_, came)| came)
+            .chain(first.map(|each| each.2))
+            .filter(|came| came.frame < before_frame)
+            .max_by_key(|came| came.frame)
+            .map(|came| came.time_ns)
     }
 
     pub fn has_arrived(&self, key: u64) -> bool {
@@ -564,10 +599,6 @@ impl PathDirection {
         let Some(acked) = self.acked else {
             return false;
         };
-        !acked.is_before(end)
-            || self
-                .sacked
-                .iter()
-                .any(|(left, right)| !left.is_after(start) && !right.is_before(end))
+        !acked.is_before(end) || self.sacked.covers(start, end)
     }
 }

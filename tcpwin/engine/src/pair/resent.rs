@@ -3,8 +3,9 @@
 use super::packet::Sighting;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
-use super::waiting::{Mark, MAX_LOOKED_AT, NONE};
+use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
+use crate::wire::ACK;
 
 /// Times of a capture may disagree by this much between its two directions.
 const DISAGREEMENT_NS: i64 = 1_000_000;
@@ -48,7 +49,7 @@ impl ResendCause {
 /// Maximum delay of an ACK.
 const MAX_SILENT_NS: i64 = 500_000_000;
 /// Maximum number of retransmissions waiting for an ACK that decides.
-const MAX_OPEN: usize = 1_024;
+const MAX_OPEN: usize = 1 << 14;
 /// ACKs of its bytes among which a DSACK is expected: the first may have left earlier.
 const ACKS_EXPECTED: u8 = 2;
 
@@ -88,41 +89,60 @@ impl<R: Rows> Pairer<'_, R> {
         mark.was_lacking = path.lacks_first_of(packet);
         let acked_since = |arrived_ns: i64| path.last_ack_ns > arrived_ns;
         mark.copy_was_refused = path.arrived_ns(first, u64::MAX).is_some_and(acked_since);
-        let holds_first = |at: &u32| {
-            let other = &self.pending.get(*at).packet;
-            !other.start().is_after(first) && first.is_before(other.end())
-        };
-        let mut waiting = self.pending.newest(path.lists[path.near.index()]);
-        mark.copy_before = waiting.find(holds_first).map(|at| self.pending.handle(at));
-        // ACKs that left the receiver long enough ago to have arrived.
+        let near = path.near;
+        let copies = self.waiting_with(number, near, first, first + 1);
+        let newest = copies
+            .into_iter()
+            .max_by_key(|at| self.pending.get(*at).packet.frame);
+        mark.copy_before = newest.map(|at| self.pending.handle(at));
+        mark.ack_was_lost = self.is_ack_lost(number, packet);
+    }
+
+    /// Return true if an ACK of a packet's bytes left the receiver long enough ago to have arrived, and did not.
+    fn is_ack_lost(&self, number: u32, packet: &Sighting) -> bool {
+        let path = self.direction(number);
+        let covers = |acked: Option<Seq>| acked.is_some_and(|acked| !acked.is_before(packet.end()));
+        if !covers(path.acked) || covers(path.acked_at_near) {
+            return false;
+        }
         let back = self.direction(number ^ 1);
         let patience_ns = back.patience_ns();
-        for at in self.pending.newest(back.lists[back.near.index()]) {
-            let entry = self.pending.get(at);
-            let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
-            let is_lost = entry.mark.is_overtaken || since_ns > patience_ns;
-            if is_lost && !Seq(entry.packet.ack).is_before(packet.end()) {
-                let seen = self.direction(number).acked_at_near;
-                mark.ack_was_lost = seen.is_none_or(|seen| seen.is_before(packet.end()));
-            }
-        }
+        let is_overdue = |at: &u32| {
+            packet
+                .time_ns
+                .saturating_sub(self.pending.get(*at).packet.time_ns)
+                > patience_ns
+        };
+        let after = |at: &u32| (*at != NONE).then(|| self.pending.next_in_direction(*at));
+        let is_entry = |at: &u32| *at != NONE;
+        let fresh = std::iter::successors(Some(back.fresh), after).take_while(is_entry);
+        // Numbers rise in the order of departure (RFC 9293 §3.4): the newest ACK acknowledges most.
+        let newest = fresh
+            .take_while(is_overdue)
+            .last()
+            .unwrap_or_else(|| match back.fresh {
+                NONE => back.lists[back.near.index()].last,
+                fresh => self.pending.previous_in_direction(fresh),
+            });
+        let before = |at: &u32| (*at != NONE).then(|| self.pending.previous_in_direction(*at));
+        std::iter::successors(Some(newest), before)
+            .take_while(is_entry)
+            .map(|at| &self.pending.get(at).packet)
+            .find(|lost| lost.has(ACK))
+            .is_some_and(|lost| covers(Some(Seq(lost.ack))))
     }
 
     /// Update the retransmissions of a packet that was given up.
-    pub fn note_given_up(&mut self, handle: (u32, u32), fate: Fate) {
-        let frame = self.pending.get(handle.0).packet.frame;
-        // Copies are newer than the packet.
-        let mut at = self.pending.next_in_direction(handle.0);
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
+    pub fn note_given_up(&mut self, number: u32, handle: (u32, u32), fate: Fate) {
+        let packet = &self.pending.get(handle.0).packet;
+        let (frame, start, end) = (packet.frame, packet.start(), packet.end());
+        let near = self.direction(number).near;
+        for at in self.waiting_with(number, near, start, end) {
             let mark = &mut self.pending.get_mut(at).mark;
             if mark.copy_before == Some(handle) {
                 mark.copy_is_outside = fate == Fate::Outside;
                 mark.lost_before = if mark.copy_is_outside { 0 } else { frame };
             }
-            at = self.pending.next_in_direction(at);
         }
     }
 

@@ -8,10 +8,6 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::packet::{Side, Sighting};
 
-/// Number of newest waiting packets in a direction that are searched. If more wait, they are not a flight: the other
-/// capture lacks them.
-pub const MAX_LOOKED_AT: usize = 4_096;
-
 /// No entry.
 pub const NONE: u32 = u32::MAX;
 
@@ -56,6 +52,8 @@ pub struct Mark {
     pub others_were_lost: bool,
     /// Whether the receiver reported some of its bytes missing after it should have arrived.
     pub has_hole: bool,
+    /// Whether the receiver has reported all of its bytes since it was overtaken.
+    pub is_reported: bool,
     /// Whether a DSACK reported its bytes.
     pub has_dsack: bool,
     /// Whether its bytes were acknowledged when no other packet can have delivered them.
@@ -182,23 +180,9 @@ impl PendingSlots {
         self.get(at).way_links.after
     }
 
-    /// Return the newest entries of a direction at one point, newest first.
-    pub fn newest(&self, list: List) -> impl Iterator<Item = u32> + '_ {
-        let entry = |at: u32| (at != NONE).then_some(at);
-        let older = move |at: &u32| entry(self.get(*at).way_links.before);
-        std::iter::successors(entry(list.last), older).take(MAX_LOOKED_AT)
-    }
-
-    /// Visit the newest entries of a direction at one point, newest first.
-    pub fn for_newest(&mut self, list: List, mut visit: impl FnMut(&mut Waiting)) {
-        let mut at = list.last;
-        for _ in 0..MAX_LOOKED_AT {
-            if at == NONE {
-                break;
-            }
-            visit(self.get_mut(at));
-            at = self.get(at).way_links.before;
-        }
+    #[inline]
+    pub fn previous_in_direction(&self, at: u32) -> u32 {
+        self.get(at).way_links.before
     }
 
     /// Return the oldest packet of a capture.

@@ -4,15 +4,15 @@
 
 use crate::sequence::Seq;
 
-/// More ranges than any receiver holds in practice; beyond it the oldest are forgotten.
+/// More ranges than most receivers hold; beyond it the oldest are forgotten.
 const MAX_RANGES: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub struct RangeSet {
+pub struct RangeSet<const MOST: usize = MAX_RANGES> {
     ranges: Vec<(Seq, Seq)>,
 }
 
-impl RangeSet {
+impl<const MOST: usize> RangeSet<MOST> {
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -62,7 +62,7 @@ impl RangeSet {
             merged.1 = merged.1.max(range.1);
         }
         self.ranges.splice(first..last.max(first), [merged]);
-        if self.ranges.len() > MAX_RANGES {
+        if self.ranges.len() > MOST {
             self.ranges.remove(0);
         }
         (left.to(right) as u32).saturating_sub(known)
@@ -138,6 +138,22 @@ impl RangeSet {
         sum
     }
 
+    /// Return true if all of `[left, right)` is in the set.
+    pub fn covers(&self, left: Seq, right: Seq) -> bool {
+        let first = self.ranges.partition_point(|range| !range.1.is_after(left));
+        let range = self.ranges.get(first);
+        range.is_some_and(|range| !range.0.is_after(left) && !range.1.is_before(right))
+    }
+
+    /// Return the end of the range that holds a byte, or the byte itself.
+    pub fn end_from(&self, byte: Seq) -> Seq {
+        let first = self.ranges.partition_point(|range| !range.1.is_after(byte));
+        let range = self.ranges.get(first);
+        range
+            .filter(|range| !range.0.is_after(byte))
+            .map_or(byte, |range| range.1)
+    }
+
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn merges_touching_ranges_across_the_wrap() {
-        let mut set = RangeSet::default();
+        let mut set: RangeSet = RangeSet::default();
         assert_eq!(set.insert(Seq(0xffff_ff00), Seq(0xffff_fff0)), 0xf0);
         assert_eq!(set.insert(Seq(0xffff_fff0), Seq(0x10)), 0x20);
         assert_eq!(
@@ -165,7 +181,7 @@ mod tests {
 
     #[test]
     fn known_bytes_from_anywhere_do_not_overflow() {
-        let mut set = RangeSet::default();
+        let mut set: RangeSet = RangeSet::default();
         for (left, right) in [
             (645_899_016, 914_784_193),
             (2_280_311_397, 0),
@@ -183,7 +199,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_set_of_bytes(base in any::<u32>(), steps in prop::collection::vec((0u8..3, 0u32..120, 0u32..40), 1..60)) {
-            let mut set = RangeSet::default();
+            let mut set: RangeSet = RangeSet::default();
             let mut model = BTreeSet::new();
             let at = |offset: u32| Seq(base) + offset;
             for (action, start, length) in steps {
@@ -216,7 +232,7 @@ mod tests {
         /// Ranges as far apart as possible, which a set of bytes could not hold.
         #[test]
         fn agrees_with_a_list_of_intervals(base in any::<u32>(), steps in prop::collection::vec((0u8..3, 0u32..1 << 30, 0u32..1 << 29), 1..60)) {
-            let mut set = RangeSet::default();
+            let mut set: RangeSet = RangeSet::default();
             let mut model: Vec<(u32, u32)> = Vec::new();
             let within = |model: &[(u32, u32)], left: u32, right: u32| -> u32 {
                 model.iter().map(|each| each.1.min(right).saturating_sub(each.0.max(left))).sum()
@@ -253,7 +269,7 @@ mod tests {
         /// A peer may exceed half the sequence space; then counts are wrong, but nothing worse happens.
         #[test]
         fn numbers_from_anywhere_do_no_harm(steps in prop::collection::vec((0u8..4, any::<u32>(), any::<u32>()), 1..200)) {
-            let mut set = RangeSet::default();
+            let mut set: RangeSet = RangeSet::default();
             for (action, left, right) in steps {
                 let (left, right) = (Seq(left), Seq(right));
                 match action {
