@@ -43,6 +43,9 @@ pub struct ResendContext {
     /// Bytes SACKed above it in reports that had reached the sender, and the number of their ranges.
     pub sacked_above: u32,
     pub sacked_ranges: u32,
+    /// The capture holds enough reports of the loss for a repair, whether or not they can have reached the sender by the
+    /// shortest round trip that was measured.
+    pub is_reported: bool,
     pub mss: u32,
     /// Whether it was last retransmitted in this or an earlier fast recovery.
     pub was_recovered: bool,
@@ -271,6 +274,17 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
             "fewer than three duplicate ACKs, but later data had arrived (RACK, early retransmit)",
         );
     }
+    // The timer started when the sender last heard of something new, or later.
+    let waited_ns = context.smoothed_ns.unwrap_or(0);
+    let may_be_timer =
+        ResendContext::reaches(context.advance_ns.saturating_add(waited_ns), context.rto_ns);
+    if context.is_reported && context.is_head && !may_be_timer {
+        // Each measured round trip is at least the path's: the one of a handshake may hold a wait.
+        return Diagnosis::likely(
+            RetransmissionCause::Fast,
+            "three duplicate ACKs or their like, answered sooner than any round trip that was measured",
+        );
+    }
     if context.has_sack && context.is_overtaken && context.is_prompt() {
         return Diagnosis::likely(
             RetransmissionCause::Fast,
@@ -290,7 +304,6 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
             )
         };
     }
-    let waited_ns = context.smoothed_ns.unwrap_or(0);
     if context.is_head && context.quiet_ns > waited_ns {
         return Diagnosis::possible(
             RetransmissionCause::Rto,
@@ -324,6 +337,7 @@ mod tests {
             duplicate_acks: 0,
             sacked_above: 0,
             sacked_ranges: 0,
+            is_reported: false,
             mss: 1000,
             was_recovered: false,
             is_sacked_again: false,

@@ -2,12 +2,15 @@
 
 use crate::sequence::Seq;
 use crate::tcp::connection::direction::Direction;
+use crate::tcp::recovery::resent::DUPLICATE_THRESHOLD;
 
 /// Reports of loss that had reached the sender when it sent the segment.
 pub(super) struct LossReports {
     pub duplicate_acks: u32,
     pub sacked_above: u32,
     pub sacked_ranges: u32,
+    /// The capture holds enough reports for a repair, wherever they were by then.
+    pub are_enough: bool,
 }
 
 /// Return true if the reaction to an ACK captured at `time_ns` may show by now: one round trip to the sender later.
@@ -27,6 +30,7 @@ pub(super) fn loss_reports_at_sender(
         duplicate_acks: u32::from(sent.duplicate_acks),
         sacked_above: 0,
         sacked_ranges: 0,
+        are_enough: false,
     };
     let ranges = cold_state
         .into_iter()
@@ -36,6 +40,9 @@ pub(super) fn loss_reports_at_sender(
         reported.sacked_above = reported.sacked_above.saturating_add(bytes);
         reported.sacked_ranges += 1;
     }
+    reported.are_enough = reported.duplicate_acks >= DUPLICATE_THRESHOLD
+        || reported.sacked_ranges >= DUPLICATE_THRESHOLD
+        || reported.sacked_above > (DUPLICATE_THRESHOLD - 1) * sent.segment_size();
     let first_report = cold_state.and_then(|cold_state| cold_state.loss_report);
     if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, rtt_to_sender_ns, now_ns)) {
         return reported;
@@ -48,6 +55,7 @@ pub(super) fn loss_reports_at_sender(
             duplicate_acks: 0,
             sacked_above: 0,
             sacked_ranges: 0,
+            ..reported
         };
     }
     // Still on the way: the sender did not yet know enough to start a repair.
@@ -55,5 +63,6 @@ pub(super) fn loss_reports_at_sender(
         duplicate_acks: reported.duplicate_acks.min(2),
         sacked_above: reported.sacked_above.min(sent.segment_size()),
         sacked_ranges: reported.sacked_ranges.min(1),
+        ..reported
     }
 }

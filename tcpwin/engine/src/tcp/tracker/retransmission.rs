@@ -392,6 +392,7 @@ fn resend_context(
         duplicate_acks,
         sacked_above,
         sacked_ranges,
+        are_enough,
     } = loss_reports_at_sender(sent, seq, rtt_to_sender_ns, now_ns);
     ResendContext {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
@@ -406,6 +407,7 @@ fn resend_context(
         duplicate_acks,
         sacked_above,
         sacked_ranges,
+        is_reported: are_enough,
         mss: sent.segment_size(),
         was_recovered: episode.is_some_and(|episode| episode.was_recovered(seq, old_end)),
         is_sacked_again: last_answer
