@@ -30,7 +30,7 @@ impl DirectionView<'_> {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
         let mut spent = [0i64; SENDER_STATES];
-        if connection.is_sampled() || self.is_one_sided() {
+        if connection.is_sampled() || self.is_one_sided() || self.is_mostly_missing() {
             spent[SenderState::Unknown as usize] = total_ns;
             return spent;
         }
@@ -258,6 +258,16 @@ impl DirectionView<'_> {
         side.is_seen != other.is_seen
             && self.connection.syn_ns().is_none()
             && self.unanswered_ns() == 0
+    }
+
+    /// Return true if the capture lacks almost all of the data that was acknowledged: what it holds shows no idle time.
+    fn is_mostly_missing(&self) -> bool {
+        let data = self.data();
+        let missed_bytes = data
+            .cold_state
+            .as_ref()
+            .map_or(0, |cold| cold.missed.bytes());
+        missed_bytes / 10 * 11 > data.acked_bytes
     }
 
     /// Return the time from the first SYN to the ACK that completed the handshake; `total_ns` if none did.

@@ -10,6 +10,7 @@ use crate::tcp::tracker::probe::{is_probe, take_probe};
 use crate::tcp::tracker::retransmission::{on_segment_below_nxt, SegmentBelowNxt};
 use crate::tcp::tracker::sender::judge_edge;
 use crate::tcp::window::flight::Unknown;
+use crate::tcp::window::zero::EndedBy;
 use crate::wire::{Segment, FIN};
 
 /// Distance from SND.MAX beyond any window (RFC 7323 §2.3): such a segment is outside the connection's sequence space.
@@ -92,15 +93,37 @@ pub fn take(
     if segment.payload_len > 0 {
         if is_scale_certain && sent.window.is_known {
             events |= judge_edge(sent, segment, end);
-        } else if let Some(inference) = sent
-            .cold_state
-            .as_mut()
-            .and_then(|cold_state| cold_state.inference.as_mut())
-        {
-            inference.send(segment.frame, end);
+        } else {
+            end_zero_by_data(sent, peer, segment, seq);
+            if let Some(inference) = sent
+                .cold_state
+                .as_mut()
+                .and_then(|cold_state| cold_state.inference.as_mut())
+            {
+                inference.send(segment.frame, end);
+            }
         }
     }
     events
+}
+
+/// End a zero window at data beyond its edge, sent too late to have been in flight: the capture lacks the update. A closed
+/// window has the same edge at every scale.
+#[inline]
+fn end_zero_by_data(sent: &mut Direction, peer: &Direction, segment: &Segment, seq: Seq) {
+    let Some(cold_state) = &mut sent.cold_state else {
+        return;
+    };
+    let zero = cold_state.zero.as_ref().and_then(|zero| zero.current());
+    let (Some(zero), 2..) = (zero, segment.payload_len) else {
+        return;
+    };
+    let since_ns = segment.time_ns.saturating_sub(zero.start_ns);
+    let legs_ns = [sent.ledger.min_ns(), peer.ledger.min_ns()];
+    let round_trip_ns = legs_ns.into_iter().flatten().sum::<u64>();
+    if !seq.is_before(sent.window.edge) && since_ns > 2 * round_trip_ns as i64 {
+        cold_state.end_zero(segment.frame, segment.time_ns, EndedBy::Data);
+    }
 }
 
 /// Note the data before the first segment of a side without a captured SYN: bytes already acknowledged, and bytes between

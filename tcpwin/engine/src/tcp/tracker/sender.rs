@@ -12,6 +12,7 @@ use crate::tcp::timing::messages::PAUSE_MIN_NS;
 use crate::tcp::timing::missing_acks::NONE;
 use crate::tcp::tracker::receiver::SILENT_MIN_NS;
 use crate::tcp::tracker::time_charge::open_state;
+use crate::tcp::window::zero::EndedBy;
 use crate::wire::{Segment, FIN};
 
 /// Bytes of options that a sender may omit to make room for payload.
@@ -480,7 +481,12 @@ fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32)
     if room > 0 {
         sent.cold_state().window_near_full += 1;
     } else if end.is_after(sent.window.edge_max) {
-        sent.cold_state().window_overrun += 1;
+        let cold_state = sent.cold_state();
+        cold_state.window_overrun += 1;
+        if segment.payload_len > 1 {
+            // A probe carries one byte.
+            cold_state.end_zero(segment.frame, segment.time_ns, EndedBy::Data);
+        }
     }
     0
 }

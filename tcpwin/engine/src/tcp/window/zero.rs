@@ -16,6 +16,8 @@ pub enum EndedBy {
     Update,
     /// The answer to a probe: the update was lost, or never sent.
     ProbeAnswer,
+    /// Data beyond every window that was captured: the capture lacks the update.
+    Data,
     Reset,
     /// Still closed when the capture, or the connection, ended.
     Open,
@@ -26,6 +28,7 @@ impl EndedBy {
         match self {
             EndedBy::Update => "update",
             EndedBy::ProbeAnswer => "probe_answer",
+            EndedBy::Data => "data",
             EndedBy::Reset => "reset",
             EndedBy::Open => "open",
         }
