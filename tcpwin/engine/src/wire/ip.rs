@@ -12,10 +12,10 @@ use super::walk::Walk;
 
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
-/// Maximum length of IPv4 and TCP headers with all options: a program that truncates packets keeps these.
-const MOST_HEADERS: usize = 80;
 /// A datagram that lacks less was damaged rather than truncated.
 const CUT_BYTES: usize = 64;
+/// Maximum length of IPv4 and TCP headers with all options: a program that truncates packets keeps these.
+const MOST_HEADERS: usize = 80;
 
 /// IPv6 next-header values of extension headers (RFC 8200 §4, IANA protocol numbers).
 mod extension {
@@ -48,11 +48,9 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     let datagram = if total_len == 0 {
         view
     } else if total_len >= view.wire_len + CUT_BYTES
-        // A tunnel's payload may be truncated within a whole frame.
-        && walk.ip.version == 0
-        && is_cut_by_writer(&view, header_len, b[9])
+        && is_correct(&view, header_len)
+        && is_cut_by_writer(walk, &view, b[9])
     {
-        walk.frame_flags |= capture_flag::SNAPPED;
         view.lengthened(total_len)
     } else {
         view.limit(total_len)
@@ -91,19 +89,27 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
 }
 
 /// Return whether a program that truncated the packets also wrote the truncated length as the original one: the frame
-/// seems complete, but its IP header, with a correct checksum (RFC 1071), says that the datagram was longer.
+/// seems complete and has all headers, but its IP header says that the datagram was longer.
 #[cold]
-fn is_cut_by_writer(view: &View<'_>, header_len: usize, protocol: u8) -> bool {
-    let Some(header) = view.bytes.get(..header_len) else {
-        return false;
-    };
+fn is_cut_by_writer(walk: &mut Walk<'_>, view: &View<'_>, protocol: u8) -> bool {
+    let is_whole = view.bytes.len() == view.wire_len && view.wire_len >= MOST_HEADERS;
+    // A tunnel's payload may be truncated within a whole frame.
+    let is_cut = protocol == TCP && is_whole && walk.ip.version == 0;
+    if is_cut {
+        walk.frame_flags |= capture_flag::SNAPPED;
+    }
+    is_cut
+}
+
+/// Return whether an IPv4 header's checksum is correct (RFC 1071).
+#[cold]
+fn is_correct(view: &View<'_>, header_len: usize) -> bool {
+    let header = view.bytes.get(..header_len).unwrap_or_default();
     let words = header
         .chunks_exact(2)
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
     let sum: u32 = words.sum();
-    let is_correct = (sum & 0xFFFF) + (sum >> 16) == 0xFFFF;
-    let is_whole = view.bytes.len() == view.wire_len && view.wire_len >= MOST_HEADERS;
-    protocol == TCP && is_correct && is_whole
+    (sum & 0xFFFF) + (sum >> 16) == 0xFFFF
 }
 
 #[inline]
@@ -114,7 +120,13 @@ pub(super) fn v6<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     }
     let payload_len = usize::from(u16::from_be_bytes([b[4], b[5]]));
     let next = b[6];
-    let mut rest = view.skip(V6_LEN)?;
+    let is_cut =
+        V6_LEN + payload_len >= view.wire_len + CUT_BYTES && is_cut_by_writer(walk, &view, next);
+    let mut rest = match is_cut {
+        true => view.lengthened(V6_LEN + payload_len),
+        false => view,
+    }
+    .skip(V6_LEN)?;
     let jumbo_len = if payload_len == 0 && next == extension::HOP_BY_HOP {
         jumbo_len(rest)
     } else {

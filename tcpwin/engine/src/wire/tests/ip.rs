@@ -45,7 +45,7 @@ fn an_ipv6_payload_length_of_zero_means_the_frame_length() {
     assert_eq!(segment.capture_flags, capture_flag::LENGTH_FROM_FRAME);
 }
 
-/// tshark 4.0 agrees on all three: a length field shortens a packet and never extends it past the frame.
+/// tshark 4.0 agrees on all three: a length field shortens a packet, and without proof does not extend it past the frame.
 #[test]
 fn a_total_length_beyond_the_frame_is_bounded_by_the_frame() {
     let frame = ethernet(0x0800, &with_total_len(1000));
