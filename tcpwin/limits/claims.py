@@ -16,7 +16,7 @@ from tcpwin.analysis import DirectionName
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Outline
-from tcpwin.limits.tables import FAULTS, HELD_BY, ITEM_LIMITS, ITEMS
+from tcpwin.limits.tables import HELD_BY, ITEM_LIMITS, ITEMS, REPORTABLE
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def _claimed_limit(limits: tuple[str, ...], owner: str, item: str) -> str:
 
 
 def fault_of(finding: Finding) -> str | None:
-    """Return the fault that a finding reports, or None if it reports anything else."""
-    return finding.limits[0] if len(finding.limits) == 1 and finding.limits[0] in FAULTS else None
+    """Return the limit that a finding reports even if it took no time, or None."""
+    return finding.limits[0] if len(finding.limits) == 1 and finding.limits[0] in REPORTABLE else None
 
 
 def is_about(finding: Finding, verdict: Verdict) -> bool:

@@ -32,6 +32,7 @@ class Crossing:
         round_trip_ns: minimum time to the far capture point and back; None if unknown.
         is_at_receiver: whether the far capture was made on the receiver itself.
         receiver: the direction's budget from the far capture; None if that lacks the connection's data.
+        shifts: the receiver's window scale as it left and as it came; equal if it was not changed.
     """
 
     near: str
@@ -53,6 +54,12 @@ class Crossing:
     round_trip_ns: int | None = None
     is_at_receiver: bool = True
     receiver: Budget | None = None
+    shifts: tuple[int, int] = (0, 0)
+
+    @property
+    def shift_lost(self) -> int:
+        """Return by how many bits the receiver's windows came smaller than it offered them."""
+        return max(self.shifts[0] - self.shifts[1], 0)
 
     def corrected(self, budget: Budget) -> Budget:
         """Redistribute the sender's wait as in the receiver's capture, which alone sees window updates on time."""
@@ -95,6 +102,13 @@ class Crossing:
             )
         if witness == "needless":
             return f"{self.needless:,} of {resent} were needless: the {receiver} had the data; {self._lost_words()}"
+        if witness == "scale_changed":
+            left, came = self.shifts
+            return (
+                f"the {receiver} scales its windows by {left}, but its SYN came with {came}: a device between "
+                f"{self.far} and {self.near} changed it, so windows came {1 << self.shift_lost:,} times smaller than "
+                "offered"
+            )
         return alone + self._queue_words(witness)
 
     def _queue_words(self, witness: str) -> str:
@@ -129,6 +143,11 @@ class Crossing:
             return (
                 f"Give the {receiver} the memory that its window promises, or make its application read faster. "
                 "Check `nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned, TcpExtPAWSEstab)."
+            )
+        if witness == "scale_changed":
+            return (
+                f"Find the device between {self.far} and {self.near} that changes the window scale option of the "
+                f"{receiver}'s SYN, and let it pass SYN options unchanged."
             )
         if witness == "needless" and limit == "retransmission_timer":
             return (

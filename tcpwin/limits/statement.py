@@ -103,10 +103,21 @@ class Statement(NamedTuple):
         return _OTHER_ROLE[self.sender]
 
     @property
+    def is_unnamed(self) -> bool:
+        """Whether `named` is a sentence of its own, because `limit` names no limit."""
+        return self.limit in UNNAMED and not self._is_closed_under_request
+
+    @property
+    def _is_closed_under_request(self) -> bool:
+        return self.limit == "idle" and self.fix == "of_finding"
+
+    @property
     def named(self) -> str:
         """The limit with its share and confidence: ``the client's receive window (89 % of the time, likely)``."""
         if self.is_empty:
             return EMPTY.removesuffix(".")
+        if self._is_closed_under_request:
+            return f"an idle time-out, which closed the connection under a request ({self.confidence})"
         share = share_text(self.share)
         if self.limit in UNNAMED:
             return UNNAMED[self.limit].format(share=share)
@@ -119,7 +130,7 @@ class Statement(NamedTuple):
     @property
     def headline(self) -> str:
         """The first sentence, without its full stop; if there is no problem, it begins by saying so."""
-        if self.is_empty or self.limit in UNNAMED:
+        if self.is_empty or self.is_unnamed:
             return self.named
         return f"{_STANDINGS[self.standing]} {self.named}"
 

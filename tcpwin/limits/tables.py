@@ -18,6 +18,7 @@ MENDABLE = frozenset(row["name"] for row in _LIMITS if row["is_mendable"])
 """Limits that somebody can lift; others work as designed or are unknown. A handshake can be improved only if it was
 disturbed."""
 FAULTS = frozenset(row["name"] for row in _LIMITS if row["is_fault"])
+REPORTABLE = frozenset(row["name"] for row in _LIMITS if row["is_reportable"])
 """Limits that mean something is broken; only findings attribute time to them."""
 HELD_BY: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["held_by"]) for row in _LIMITS}
 """Items whose time may belong to a limit, likeliest first."""

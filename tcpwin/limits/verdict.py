@@ -20,7 +20,7 @@ from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.reasons import Seen, reason_of
 from tcpwin.limits.roles import main_direction
-from tcpwin.limits.statement import UNNAMED, Statement
+from tcpwin.limits.statement import Statement
 from tcpwin.limits.tables import FAULTS, LIMIT_NAMES, LIMITS, MENDABLE
 from tcpwin.units import rest_text, time_text
 
@@ -104,7 +104,7 @@ class Verdict:
     @property
     def limited_by(self) -> str:
         """`named`, for use within a sentence."""
-        return f"{self.named[:1].lower()}{self.named[1:]}" if self.limit in UNNAMED else f"limited by {self.named}"
+        return f"{self.named[:1].lower()}{self.named[1:]}" if self.statement.is_unnamed else f"limited by {self.named}"
 
     @property
     def beside(self) -> str | None:
@@ -152,6 +152,8 @@ class Verdict:
         Empty if `beside_text` states it, or there is no problem.
         """
         if not self.is_problem or self.beside_text or self.statement.standing == "reported":
+            return ""
+        if not self.named_ns and not self.cost_high_ns:
             return ""
         total = time_text(self.total_ns)
         if self.also is not None or self.limit not in MENDABLE:
@@ -245,7 +247,7 @@ def _judge(
         name == "b_to_a",
         list(budget.items_ns.values()),
         list(budget.packets_ns.values()),
-        kernel_window_ns=None if budget.kernel is None else budget.kernel.rwnd_limited_ns,
+        kernel_ns=budget.kernel and (budget.kernel.rwnd_limited_ns, budget.kernel.sndbuf_limited_ns),
         findings=[
             (
                 each.owner,

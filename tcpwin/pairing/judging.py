@@ -186,6 +186,7 @@ class Judging:
 
 def _crossing(direction: PairedDirection, back: PairedDirection, far: Direction, receiver: Budget | None) -> Crossing:
     delay, back_delay = direction.delay, back.delay
+    shifts = [each for each in back.changes if each.field == "window_scale" and isinstance(each.left_as, int)]
     return Crossing(
         near=direction.leaves_at,
         far=_OTHER[direction.leaves_at],
@@ -208,6 +209,7 @@ def _crossing(direction: PairedDirection, back: PairedDirection, far: Direction,
         round_trip_ns=None if delay is None or back_delay is None else delay.least_ns + back_delay.least_ns,
         is_at_receiver=far.view == "receiver",
         receiver=receiver,
+        shifts=(int(shifts[0].left_as or 0), int(shifts[0].came_as or 0)) if shifts else (0, 0),
     )
 
 

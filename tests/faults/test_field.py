@@ -32,6 +32,8 @@ ROWS = {
     "ipv6-receiver-ignores-retransmissions": ("receiver_memory", "client_host", 1),
     "midpath-after-bottleneck": ("path_rate", "nobody", 0),
     "len-eq-caplen-receive-buffer-64k": ("receiver_window", "client_host", 1),
+    "rb64k-receiver-ws5": ("middlebox", "network", 1),
+    "keepalive-race": ("idle", "server_application", 1),
 }
 SAYS = {
     "slowfile-pmtu-blackhole-server": ("MSS", "tcp_mtu_probing"),

@@ -4,9 +4,50 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from faults.cut import records, write
+from reference import ROOT
 from stories.conversation import Conversation, Exchange
 from stories.story import Story, blame, judged
 from stories.window_stories import NO_SCALE, full, one, rounds, scaled
+
+import tcpwin
+
+LAB = ROOT / "captures" / "lab"
+TRUE_SHIFT = 2
+
+
+def offered(folder: Path, shift: int) -> Path:
+    """Write a capture of the receiver, whose SYN offered another shift before a device changed it."""
+    header, packets = records(LAB / "receive-buffer-64k-receiver.pcap.gz")
+    syn = packets[0].data.replace(bytes([3, 3, TRUE_SHIFT]), bytes([3, 3, shift]))
+    return write(folder / "offered.pcap", header, [packets[0]._replace(data=syn), *packets[1:]])
+
+
+@pytest.mark.parametrize("shift", [3, 5, 7])
+def test_a_device_made_the_scale_smaller(tmp_path: Path, shift: int) -> None:
+    """Captured at the receiver; the sender's capture of the same transfer shows the shift that came."""
+    path = offered(tmp_path, shift)
+    connection = tcpwin.analyze(path).connections[0]
+    assert (connection.verdict.limit, connection.verdict.owner) == ("middlebox", "network")
+    [finding] = judged(tcpwin.analyze(path), "TW103")
+    assert (finding.evidence.values["shift"], finding.evidence.values["shift_used"]) == (shift, TRUE_SHIFT)
+    judgement = tcpwin.pair(LAB / "receive-buffer-64k.pcap.gz", path).judge(0)
+    assert judgement is not None
+    verdict = judgement.verdict
+    assert (verdict.limit, verdict.owner, verdict.confidence) == ("middlebox", "network", "certain")
+    assert f"by {shift}, but its SYN came with {TRUE_SHIFT}" in verdict.reason
+    assert verdict.cost_ns > 0.8 * verdict.total_ns
+
+
+def test_a_scale_that_the_receiver_sees_ignored(tmp_path: Path) -> None:
+    """The sender reads 502 as 502 bytes; captured at the receiver, a round trip away."""
+    story = Story().handshake(options=scaled(7), scaled=(502, 502), near="b")
+    for _ in range(12):
+        story.wait(0.04).data("a", 502)
+        story.ack("b")
+    [finding] = judged(story.analyze(tmp_path), "TW103")
+    assert blame(finding) == ("a_to_b", "client", "client_host", "likely")
 
 
 def stops_after(size: int, *, count: int = 11) -> Story:

@@ -1,4 +1,4 @@
-"""Find a request that crossed the FIN of an idle connection.
+"""Find a request that crossed the FIN of an idle connection, or came after it.
 
 In: a case whose connection was reset. Out: Race, or None.
 """
@@ -22,8 +22,9 @@ class Race(NamedTuple):
 
     Attributes:
         closer, asker: the sides that sent the FIN and the request.
-        idle_ns: silence before both.
+        idle_ns: silence before the first of both.
         apart_ns: time between them.
+        is_crossed: whether neither side can have seen the other's packet; else the request came after the FIN.
         request_bytes: size of the request's first segment.
         start_ns, frames: time of the earlier of both; frames of the request and the FIN.
     """
@@ -32,13 +33,14 @@ class Race(NamedTuple):
     asker: str
     idle_ns: int
     apart_ns: int
+    is_crossed: bool
     request_bytes: int
     start_ns: int
     frames: tuple[int, int]
 
 
 def keep_alive_race(case: Case) -> Race | None:
-    """Return the request that crossed a FIN and was answered with a RST, or None."""
+    """Return the request that crossed or followed a FIN and was answered with a RST, or None."""
     return case.reading.derive("keep-alive race", case.connection.id, "", lambda: _find(case))
 
 
@@ -57,10 +59,10 @@ def _find(case: Case) -> Race | None:
     apart = np.abs(packets["time_ns"][asks] - packets["time_ns"][fin])
     unseen = (packets["seq"][asks] + packets["length"][asks] - packets["ack"][fin]) % SPACE
     is_near = apart <= max(CROSSED_NS, case.connection.path_rtt_ns or 0)
-    crossed = asks[is_near & (unseen > 0) & (unseen < SPACE // 2)]
-    if not len(crossed):
+    refused = asks[(is_near | (asks > fin)) & (unseen > 0) & (unseen < SPACE // 2)]
+    if not len(refused):
         return None
-    ask = int(crossed[0])
+    ask = int(refused[0])
     first = min(ask, fin)
     idle_ns = int(packets["time_ns"][first] - packets["time_ns"][first - 1]) if first else 0
     if idle_ns < IDLE_NS or not packets.has(RST)[first:].any():
@@ -70,6 +72,7 @@ def _find(case: Case) -> Race | None:
         other_side(closer),
         idle_ns,
         abs(int(packets["time_ns"][ask] - packets["time_ns"][fin])),
+        bool(is_near[asks == ask][0]),
         int(packets["length"][ask]),
         int(packets["time_ns"][first]),
         (int(packets["frame"][ask]), int(packets["frame"][fin])),

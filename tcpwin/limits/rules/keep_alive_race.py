@@ -1,6 +1,7 @@
 """## What it finds
 
 A request and the FIN of the other side crossed: the server closed an idle connection just as the client used it again.
+Or the client used the connection after it had been closed.
 
 ## Why it matters
 
@@ -11,7 +12,8 @@ light load.
 ## How it is judged
 
 Nothing was sent for a second or more; then one side sent data and the other a FIN that does not acknowledge it, within
-50 ms or one round trip of each other, and a RST followed.
+50 ms or one round trip of each other, and a RST followed. Or the FIN came after such a silence, and data from the other
+side, which a RST answered, came later.
 
 ## When it is wrong
 
@@ -40,9 +42,14 @@ def judge(case: Case) -> Iterator[Finding]:
     if race is None:
         return
     closer, asker = case.the(race.closer), case.the(race.asker)
+    idle, request = time_text(race.idle_ns), bytes_text(race.request_bytes)
+    how = (
+        f"just as {asker} sent its next request: {request} crossed the FIN and were refused"
+        if race.is_crossed
+        else f"and {asker} sent its next request {time_text(race.apart_ns)} later all the same: {request} were refused"
+    )
     yield case.finding(
-        f"{closer} closed the connection after {time_text(race.idle_ns)} of silence, just as {asker} sent its next "
-        f"request: {bytes_text(race.request_bytes)} crossed the FIN and were refused",
+        f"{closer} closed the connection after {idle} of silence, {how}",
         owner="application",
         side=race.closer,
         confidence="likely",
@@ -50,10 +57,12 @@ def judge(case: Case) -> Iterator[Finding]:
             frames=race.frames,
             start_ns=race.start_ns,
             values={"idle_ns": race.idle_ns, "apart_ns": race.apart_ns},
-            ruled_out="No error of either side: the FIN does not acknowledge the request, so neither saw the other.",
+            ruled_out="No error of either side: the FIN does not acknowledge the request, so neither saw the other."
+            if race.is_crossed
+            else f"Not a close by a device: {closer}'s FIN came long before the RST.",
         ),
         remedy=Remedy(
-            f"Let {asker} give up idle connections before {closer} does, after less than {time_text(race.idle_ns)}, or "
+            f"Let {asker} give up idle connections before {closer} does, after less than {idle}, or "
             f"raise the keep-alive time-out of {closer}'s application above that of {asker}'s connection pool. Retry "
             "requests that fail before any answer."
         ),
@@ -63,9 +72,10 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW509",
     name="keep-alive-race",
-    title="a request crossed the FIN of an idle connection",
+    title="a request crossed or followed the FIN of an idle connection",
     severity=Severity.WARNING,
     scope="connection",
+    limits=("idle",),
     judge=judge,
     page=__doc__,
     when=(("close", "==", "reset"), ("duration_ns", ">=", float(IDLE_NS))),

@@ -12,8 +12,9 @@ of 64,256 sends a small piece per round trip. One that scales an unscaled window
 
 Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw field
 says, in more than half of the cases in which the sender stopped for an ACK; never was more in flight. A stop before
-data of the receiver does not count: it ends a message. The capture point is not near the receiver. Reverse: scaling is
-off or the shift is known, and at least `times` segments ended beyond every right edge that had been advertised, while
+data of the receiver does not count: it ends a message. Away from the sender: at least `times` segments shorter than the
+MSS, and half of all such, end exactly at the right edge that a smaller shift gives, and none beyond it. Reverse: scaling
+is off or the shift is known, and at least `times` segments ended beyond every right edge that had been advertised, while
 the capture lacks no ACK.
 
 ## When it is wrong
@@ -35,6 +36,7 @@ from dataclasses import replace
 from itertools import islice
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.smaller_scale import may_be_smaller, smaller_scale
 from tcpwin.limits.evidence.window import MAX_FIELD, MOST_ROWS, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
@@ -44,6 +46,7 @@ from tcpwin.units import count_text
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
 """Maximum number of connections for which a large capture is read again: more candidates are chance matches."""
+SCALED = (("window_scale_shift", ">", 0), ("window_utilisation", "<", 0.5))
 BOUNDED = (("window_scale_shift", ">", 0), ("flight_max_bytes", ">", 0), ("flight_max_bytes", "<=", MAX_FIELD))
 """A sender that does not shift the 16-bit field never has more than its maximum in flight."""
 REMEDY = Remedy(
@@ -52,9 +55,14 @@ REMEDY = Remedy(
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    reverse, wide = case.asked
+    reverse, wide, smaller = case.asked
     for id, way in reverse:
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
+    if smaller and case.may_read:
+        asked = case.analysis.select("direction", [*SCALED, ("data_segments", ">=", case.settings["times"])])
+        cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in asked)
+        for each in islice((each for each in cases if may_be_smaller(each)), MOST_OF_MANY):
+            yield from _judge_smaller(each)
     if wide and case.may_read:
         bounded = case.analysis.select("direction", [*BOUNDED, ("data_segments", ">=", case.settings["times"])])
         cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in bounded)
@@ -63,6 +71,44 @@ def judge(case: Case) -> Iterator[Finding]:
             return
         for number, each in enumerate(possible):
             yield from _judge_ignored(each, (other.connection.id for other in islice(possible, number + 1, None)))
+
+
+def _judge_smaller(case: Case) -> Iterator[Finding]:
+    found = smaller_scale(case, case.settings["times"])
+    if found is None:
+        return
+    data = case.data
+    flight, window, shift = (
+        data.sender_flight_max_bytes or 0,
+        data.receive_window_max_bytes or 0,
+        data.window_scale.shift or 0,
+    )
+    reads = f"by {found.shift}" if found.shift else "not at all"
+    why = "a device on the path changed the option" if found.shift else "it ignores the option, or never got it"
+    yield case.finding(
+        f"{case.the_sender} scales {case.the_receiver}'s window {reads} instead of by {shift}: {len(found.frames)} "
+        f"segments end exactly where that ends the window, with {flight:,} bytes in flight at most where {window:,} "
+        f"were offered; {why}",
+        owner="host" if found.shift == 0 else "network",
+        side=None if found.shift else case.sender,
+        confidence="likely",
+        cost_ns=(data.last_data_ns or 0) - (data.first_data_ns or 0),
+        evidence=Evidence(
+            frames=spread(found.frames),
+            start_ns=data.first_data_ns,
+            end_ns=data.last_data_ns,
+            values={
+                "stops_at_edge": len(found.frames),
+                "short_segments": found.short,
+                "shift": shift,
+                "shift_used": found.shift,
+                "flight_max_bytes": flight,
+                "window_max_bytes": window,
+            },
+            ruled_out="Neither a congestion window nor a send buffer: neither ends at exactly that byte.",
+        ),
+        remedy=REMEDY,
+    )
 
 
 def _is_possible(case: Case) -> bool:
@@ -206,6 +252,7 @@ RULE = Rule(
     asks=(
         ("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),
         ("direction", (*BOUNDED, ("data_segments", ">=", "{times}"), ("window_utilisation", "<", 0.5))),
+        ("direction", (*SCALED, ("data_segments", ">=", "{times}"))),
     ),
     limits=("middlebox",),
     judge=judge,

@@ -47,6 +47,7 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             "group": row.group.name(),
             "is_mendable": row.is_mendable,
             "is_fault": limit.is_fault(),
+            "is_reportable": limit.is_reportable(),
             "held_by": held_by,
         )
     };

@@ -18,6 +18,7 @@ use crate::verdict::facts::Facts;
 use crate::verdict::gain::{silent_by_limit, Carried, Life};
 use crate::verdict::judge::{judge as judge_direction, Claim, Evidence, Finding};
 use crate::verdict::opinion;
+use crate::verdict::opinion::Kernel;
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::rank;
 use crate::verdict::statement::Statement;
@@ -94,7 +95,8 @@ fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
         longest_queue_ns,
         queue_before_loss_ns,
         round_trip_ns,
-        is_at_receiver
+        is_at_receiver,
+        shift_lost
     ))
 }
 
@@ -104,7 +106,7 @@ fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
 /// confidence, whether it is a warning, cost, whether it has a remedy, whether it is an error, and the reported fault.
 /// `claims`: index of the finding, item, limit and time.
 #[pyfunction]
-#[pyo3(signature = (result, id, is_back, items_ns, packets_ns, *, kernel_window_ns=None, findings=vec![], claims=vec![], crossing=None, is_capture_lossy=false))]
+#[pyo3(signature = (result, id, is_back, items_ns, packets_ns, *, kernel_ns=None, findings=vec![], claims=vec![], crossing=None, is_capture_lossy=false))]
 #[allow(clippy::too_many_arguments)]
 fn judge<'py>(
     py: Python<'py>,
@@ -113,7 +115,7 @@ fn judge<'py>(
     is_back: bool,
     items_ns: Items,
     packets_ns: Items,
-    kernel_window_ns: Option<i64>,
+    kernel_ns: Option<(i64, i64)>,
     findings: Vec<FindingArgument>,
     claims: Vec<(usize, SenderState, Limit, i64)>,
     crossing: Option<Bound<'py, PyAny>>,
@@ -147,7 +149,10 @@ fn judge<'py>(
     let evidence = Evidence {
         items_ns,
         packets_ns,
-        kernel_window_ns,
+        kernel: kernel_ns.map(|(window_ns, send_buffer_ns)| Kernel {
+            window_ns,
+            send_buffer_ns,
+        }),
         findings,
         claims,
         crossing: crossing.as_ref().map(crossing_of).transpose()?,

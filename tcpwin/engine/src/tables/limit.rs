@@ -99,6 +99,12 @@ impl Limit {
             Limit::PathMtu | Limit::PathOutage | Limit::Middlebox | Limit::ReceiverMemory
         )
     }
+
+    /// Return whether a finding makes it the limit even if it took no time: a fault, or an idle connection closed under a
+    /// request.
+    pub const fn is_reportable(self) -> bool {
+        self.is_fault() || matches!(self, Limit::Idle)
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct Crossing {
     pub round_trip_ns: Option<i64>,
     /// Whether the far capture was made on the receiver itself.
     pub is_at_receiver: bool,
+    /// Bits of the receiver's window scale that a device on the path took away.
+    pub shift_lost: i64,
 }
 
 codes! {
@@ -63,6 +65,8 @@ codes! {
     QueueThere "queue_there",
     QueueOnTheWayBack "queue_on_the_way_back",
     Needless "needless",
+    /// The receiver's windows came smaller than it offered them.
+    ScaleChanged "scale_changed",
 }
 
 impl Crossing {
@@ -106,6 +110,7 @@ impl Crossing {
             (Limit::PathLoss, _) if self.of_loss() == Witness::RefusedByReceiver => {
                 Limit::ReceiverMemory
             }
+            (Limit::ReceiverWindow, _) if self.shift_lost > 0 => Limit::Middlebox,
             // A policer drops without queueing, so a queue rules it out.
             (Limit::PathLoss | Limit::PathPolicer, _) if self.is_overflow() => Limit::PathRate,
             _ => limit,
@@ -117,6 +122,7 @@ impl Crossing {
         let witness = match limit {
             Limit::PathLoss | Limit::ReceiverMemory => self.of_loss(),
             Limit::PathRate => self.of_rate(),
+            Limit::Middlebox if self.shift_lost > 0 => Witness::ScaleChanged,
             Limit::CongestionControl | Limit::RetransmissionTimer if self.is_without_loss() => {
                 Witness::Needless
             }
@@ -136,7 +142,9 @@ impl Crossing {
                 ..opinion
             },
             Witness::RefusedBeyond | Witness::Reordered => network(Confidence::Likely),
-            Witness::LostAcks | Witness::LostBetween => network(Confidence::Certain),
+            Witness::LostAcks | Witness::LostBetween | Witness::ScaleChanged => {
+                network(Confidence::Certain)
+            }
             Witness::RefusedByReceiver => {
                 let opinion =
                     opinion.restated(receiver.host(), Some(receiver), Confidence::Certain);

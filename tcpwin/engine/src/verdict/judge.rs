@@ -11,7 +11,7 @@ use crate::verdict::crossing::{Crossing, Witness};
 use crate::verdict::division::{by_limit, Division, Doubts, Times, MIN_COST_NS};
 use crate::verdict::facts::Facts;
 use crate::verdict::gain::{part_of, silent_by_limit, Carried, Life};
-use crate::verdict::opinion::{Fix, Meaning, Opinion, Reason, Seen};
+use crate::verdict::opinion::{Fix, Kernel, Meaning, Opinion, Reason, Seen};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::{is_answering, is_growing, is_slow};
 
@@ -31,7 +31,7 @@ pub struct Finding {
     pub has_remedy: bool,
     /// Whether it is an error: then something needs a fix.
     pub is_error: bool,
-    /// The fault that it reports, even if that took no time: a reset, or a field that was rewritten.
+    /// The limit that it reports, even if that took no time: a reset, or a field that was rewritten.
     pub fault: Option<Limit>,
 }
 
@@ -52,8 +52,8 @@ pub struct Evidence {
     pub items_ns: Items,
     /// The budget from the packets alone.
     pub packets_ns: Items,
-    /// How long the sender's kernel waited for the window, if its counter is available.
-    pub kernel_window_ns: Option<i64>,
+    /// How long the sender's kernel waited, if its counters are available.
+    pub kernel: Option<Kernel>,
     pub findings: Vec<Finding>,
     pub claims: Vec<Claim>,
     pub crossing: Option<Crossing>,
@@ -188,7 +188,7 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
         seen: Seen {
             facts,
             items_ns: &evidence.items_ns,
-            has_kernel: evidence.kernel_window_ns.is_some(),
+            kernel: evidence.kernel,
         },
         division,
         claimed,
@@ -417,7 +417,8 @@ impl Judge<'_> {
             };
             Opinion { fix, ..opinion }
         };
-        if limit.is_fault() {
+        let is_reported = findings.iter().any(|each| each.fault == Some(limit));
+        if limit.is_fault() || is_reported {
             return self.with_fault(limit, opinion);
         }
         if let Some((nth, _)) = most(&|each| each.is_warning && each.cost_ns >= MIN_COST_NS) {
@@ -496,8 +497,9 @@ impl Judge<'_> {
                 | Limit::PathRate
         );
         let total_ns = self.division.total_ns;
-        let differs = self.evidence.kernel_window_ns.is_some_and(|kernel_ns| {
-            let apart_ns = (sum_of(&self.evidence.packets_ns, ItemTrait::Window) - kernel_ns).abs();
+        let differs = self.evidence.kernel.is_some_and(|kernel| {
+            let by_packets_ns = sum_of(&self.evidence.packets_ns, ItemTrait::Window);
+            let apart_ns = (by_packets_ns - kernel.window_ns).abs();
             is_disputed && share_of(apart_ns, total_ns) > DISAGREEING_SHARE
         });
         self.facts.data.is_missed() || self.evidence.is_capture_lossy || differs

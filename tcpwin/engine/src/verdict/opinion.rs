@@ -175,8 +175,15 @@ impl DirectionFacts {
 pub struct Seen<'a> {
     pub facts: &'a Facts,
     pub items_ns: &'a Items,
-    /// Whether the sender's kernel counters are available.
-    pub has_kernel: bool,
+    /// The sender's kernel counters, if available.
+    pub kernel: Option<Kernel>,
+}
+
+/// How long the sender's kernel waited, by its chronographs (`tcp_chrono_start`, net/ipv4/tcp_output.c).
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    pub window_ns: i64,
+    pub send_buffer_ns: i64,
 }
 
 impl Seen<'_> {
@@ -190,11 +197,26 @@ impl Seen<'_> {
     }
 
     fn by_kernel(&self) -> Confidence {
-        if self.has_kernel {
+        if self.is_confirmed(Limit::ReceiverWindow) {
             Confidence::Certain
         } else {
             self.by_place()
         }
+    }
+
+    /// Return whether the kernel counted most of a limit's time: that it counts at all confirms nothing.
+    fn is_confirmed(&self, limit: Limit) -> bool {
+        let Some(kernel) = self.kernel else {
+            return false;
+        };
+        let counted_ns = match limit {
+            Limit::SendBuffer => kernel.send_buffer_ns,
+            _ => kernel.window_ns,
+        };
+        let items_ns: i64 = Self::items_of(limit)
+            .map(|item| self.items_ns[item as usize])
+            .sum();
+        counted_ns > 0 && 2 * counted_ns >= items_ns
     }
 
     pub fn opinion(&self, limit: Limit) -> Opinion {
@@ -224,7 +246,7 @@ impl Seen<'_> {
                 .numbers(self.round_trips())
                 .fix(Fix::AskForMore),
             Limit::Idle => usual.meaning(Meaning::NothingAsked),
-            Limit::SendBuffer if self.has_kernel => {
+            Limit::SendBuffer if self.is_confirmed(limit) => {
                 sure(Confidence::Certain).fix(Fix::GrowSendBuffer)
             }
             Limit::SendBuffer => sure(Confidence::Possible).fix(Fix::GrowSendBuffer),
@@ -236,6 +258,14 @@ impl Seen<'_> {
                 sure(self.by_place()).fix(Fix::FindLoss)
             }
             Limit::PathLoss => usual.fix(Fix::FindLoss),
+            // Without a rate, the losses may as well be random, or another's queue's; the receiver sees no queue before it.
+            Limit::PathPolicer
+                if self.facts.data.path_rate_bps == 0.0 || self.facts.data.view == "receiver" =>
+            {
+                sure(Confidence::Possible)
+                    .meaning(Meaning::Policed)
+                    .fix(Fix::RaisePolicer)
+            }
             Limit::PathPolicer => usual.meaning(Meaning::Policed).fix(Fix::RaisePolicer),
             Limit::CongestionControl if is_growing(self.items_ns) => {
                 usual.meaning(Meaning::StillGrowing)
@@ -440,14 +470,17 @@ impl Seen<'_> {
     pub fn most(&self, limit: Limit) -> Confidence {
         let is_scaled = !matches!(self.facts.data.window_scale_state, "unknown" | "syn_only");
         match limit {
-            _ if is_scaled || self.has_kernel => Confidence::Certain,
+            _ if is_scaled => Confidence::Certain,
             // A closed window is closed at every scale.
             Limit::ReceiverWindow | Limit::ReceiverApplication
                 if is_mostly_closed(self.items_ns) =>
             {
                 Confidence::Certain
             }
-            Limit::ReceiverWindow | Limit::ReceiverApplication => Confidence::Possible,
+            Limit::ReceiverWindow | Limit::ReceiverApplication if !self.is_confirmed(limit) => {
+                Confidence::Possible
+            }
+            _ if self.kernel.is_some() => Confidence::Certain,
             Limit::Handshake | Limit::None | Limit::Capture => Confidence::Certain,
             _ => Confidence::Likely,
         }
