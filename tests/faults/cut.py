@@ -11,6 +11,7 @@ from typing import NamedTuple
 ETHERNET = 1
 MAGIC = (bytes.fromhex("d4c3b2a1"), bytes.fromhex("4d3cb2a1"))
 IPV6 = 0x86DD
+CUT_BYTES = 64
 
 
 class Record(NamedTuple):
@@ -60,5 +61,9 @@ def thinned(packets: list[Record], share: float, seed: int = 1) -> list[Record]:
 
 
 def snapped(packets: list[Record], size: int) -> list[Record]:
-    """Keep the first bytes of each packet, and call that its original length."""
-    return [each._replace(data=each.data[:size], length=min(len(each.data), size, each.length)) for each in packets]
+    """Keep the first bytes of each packet, and call that its original length.
+
+    Packets that would lose less than `CUT_BYTES` stay whole: they look damaged rather than cut.
+    """
+    cut = [each._replace(data=each.data[:size], length=min(size, len(each.data))) for each in packets]
+    return [new if old.length >= size + CUT_BYTES else old for old, new in zip(packets, cut, strict=True)]

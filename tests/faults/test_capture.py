@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import pytest
+from faults.cut import records, snapped, write
 from stories.boxes import exchange, outage
 from stories.story import Story
 
@@ -14,31 +14,12 @@ import tcpwin
 DAY_S = 86_400
 
 
-def records(path: Path) -> tuple[bytes, list[tuple[int, int, bytes]]]:
-    """Return the file header, and seconds, fraction and bytes of each record."""
-    data = path.read_bytes()
-    found, at = [], 24
-    while at < len(data):
-        seconds, fraction, captured, _ = struct.unpack("<IIII", data[at : at + 16])
-        found.append((seconds, fraction, data[at + 16 : at + 16 + captured]))
-        at += 16 + captured
-    return data[:24], found
-
-
-def write(path: Path, header: bytes, packets: list[tuple[int, int, bytes, int]]) -> Path:
-    """Write records with the given original lengths."""
-    body = b"".join(struct.pack("<IIII", s, f, len(data), length) + data for s, f, data, length in packets)
-    path.write_bytes(header + body)
-    return path
-
-
 @pytest.mark.parametrize("size", [96, 128])
 def test_lengths_that_a_truncating_program_falsified(tmp_path: Path, size: int) -> None:
     """The original length equals the captured one; IP's total length is the truth."""
     whole = outage(near="b", sender="b").write(tmp_path, "whole")
     header, packets = records(whole)
-    cut = [(s, f, data[:size], min(len(data), size)) for s, f, data in packets]
-    told = tcpwin.analyze(write(tmp_path / "cut.pcap", header, cut))
+    told = tcpwin.analyze(write(tmp_path / "cut.pcap", header, snapped(packets, size)))
     true = tcpwin.analyze(whole)
     for way in ("a_to_b", "b_to_a"):
         one, other = getattr(told.connections[0], way), getattr(true.connections[0], way)
@@ -50,7 +31,7 @@ def test_lengths_that_a_truncating_program_falsified(tmp_path: Path, size: int) 
 def test_a_damaged_length_is_not_believed(tmp_path: Path) -> None:
     """The total length of one packet is wrong, and with it the header's checksum."""
     header, packets = records(exchange().write(tmp_path))
-    damaged = [(s, f, data[:16] + b"\x0f\xff" + data[18:], len(data)) for s, f, data in packets]
+    damaged = [each._replace(data=each.data[:16] + b"\x0f\xff" + each.data[18:]) for each in packets]
     connection = tcpwin.analyze(write(tmp_path / "damaged.pcap", header, damaged)).connections[0]
     assert connection.a_to_b.payload_bytes < 4 * 4095
 
@@ -66,8 +47,7 @@ def test_another_captures_time_is_not_a_wait(tmp_path: Path) -> None:
     late = Story(now=17 * DAY_S).setting("port a 41000")
     second = late.handshake(0.04).close().write(tmp_path, "second")
     header, packets = records(first)
-    joined = [(s, f, data, len(data)) for s, f, data in (*packets, *records(second)[1])]
-    analysis = tcpwin.analyze(write(tmp_path / "joined.pcap", header, joined))
+    analysis = tcpwin.analyze(write(tmp_path / "joined.pcap", header, [*packets, *records(second)[1]]))
     connection = analysis.connections[0]
     assert connection.duration_ns < 4e9
     assert all(each.cost_ns < 4e9 for each in analysis.findings)
@@ -76,8 +56,7 @@ def test_another_captures_time_is_not_a_wait(tmp_path: Path) -> None:
 def one_side(folder: Path, side: str, story: Story) -> tcpwin.Analysis:
     """Keep only the packets that a side sent."""
     header, packets = records(story.write(folder))
-    own = bytes((10, 0, 0, 1 if side == "a" else 2))
-    kept = [(s, f, data, len(data)) for s, f, data in packets if data[26:30] == own]
+    kept = [each for each in packets if each.is_upward == (side == "a")]
     return tcpwin.analyze(write(folder / f"{side}.pcap", header, kept))
 
 
