@@ -86,6 +86,7 @@ class _LimitRow(TypedDict):
     group: str
     is_mendable: bool
     is_fault: bool
+    is_reportable: bool
     held_by: list[str]
 
 class _ItemRow(TypedDict):
@@ -134,7 +135,7 @@ def judge(
     items_ns: Sequence[int],
     packets_ns: Sequence[int],
     *,
-    kernel_window_ns: int | None = None,
+    kernel_ns: tuple[int, int] | None = None,
     findings: Sequence[tuple[str, str | None, str, bool, int, bool, bool, str | None]] = (),
     claims: Sequence[tuple[int, str, str, int]] = (),
     crossing: object | None = None,

@@ -49,8 +49,8 @@ class ZeroWindowEpisode:
         first_probe_after_ns: time from the start to the first probe.
         last_probe_interval_ns: time between the last two probes; shows the back-off.
         ended_by: ``update`` (sent unprompted by the receiver), ``probe_answer`` (the update was lost or never sent),
-            ``data`` (beyond every captured window: the capture lacks the update), ``reset``, or ``open`` (still closed at
-            the end).
+            ``data`` (beyond every captured window: the capture lacks the update), ``reset``, or ``open`` (still closed
+            at the end).
     """
 
     start_ns: int

@@ -240,14 +240,14 @@ def _judge(
     budget = connection.budget[name]
     if crossing is not None:
         budget = crossing.corrected(budget)
-    analysis = connection._analysis
+    analysis, kernel = connection._analysis, budget.kernel
     facts: dict[str, Any] = _engine.judge(
         analysis._engine,
         connection.id,
         name == "b_to_a",
         list(budget.items_ns.values()),
         list(budget.packets_ns.values()),
-        kernel_ns=budget.kernel and (budget.kernel.rwnd_limited_ns, budget.kernel.sndbuf_limited_ns),
+        kernel_ns=None if kernel is None else (kernel.rwnd_limited_ns, kernel.sndbuf_limited_ns),
         findings=[
             (
                 each.owner,

@@ -70,9 +70,11 @@ def test_a_clamped_mss(run: Run) -> None:
 
 
 def test_a_path_that_refuses_large_packets_silently(run: Run) -> None:
-    verdict, _ = worst(run("icmp-blocked") / "server.pcap")
-    assert (verdict.limit, verdict.owner) == ("path_mtu", "network")
-    assert "tcp_mtu_probing" in (verdict.fix or "")
+    folder = run("icmp-blocked")
+    for point in ("client", "server"):
+        verdict, _ = worst(folder / f"{point}.pcap")
+        assert (verdict.limit, verdict.owner) == ("path_mtu", "network")
+        assert "tcp_mtu_probing" in (verdict.fix or "")
 
 
 def test_a_path_that_says_what_it_refuses(run: Run) -> None:
