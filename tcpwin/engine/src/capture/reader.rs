@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::block::is_pcapng;
 use super::buffer::{ByteBuffer, Found, Record, BUFFER_BYTES};
+use super::decompress::ahead::ahead;
 use super::decompress::decompress;
 use super::decompress::input::is_damage;
 use super::error::{CaptureError, CaptureErrorKind, Fault, WarningKind};
@@ -82,13 +83,13 @@ impl CaptureReader {
         name: &str,
         max_bytes: u64,
     ) -> Result<Self, CaptureError> {
-        Self::from_stream(reader, name, BUFFER_BYTES, max_bytes)
+        Self::from_stream(reader, name, BUFFER_BYTES, max_bytes, false)
     }
 
     pub(super) fn open_with(path: &Path, buffer_bytes: usize) -> Result<Self, CaptureError> {
         let name = path.to_string_lossy();
         match File::open(path) {
-            Ok(file) => Self::from_reader_with(Box::new(file), &name, buffer_bytes),
+            Ok(file) => Self::from_stream(Box::new(file), &name, buffer_bytes, u64::MAX, true),
             Err(error) => Err(unreadable(&name, &error)),
         }
     }
@@ -98,18 +99,25 @@ impl CaptureReader {
         name: &str,
         buffer_bytes: usize,
     ) -> Result<Self, CaptureError> {
-        Self::from_stream(reader, name, buffer_bytes, u64::MAX)
+        Self::from_stream(reader, name, buffer_bytes, u64::MAX, false)
     }
 
+    /// `may_read_ahead`: whether another thread may read from `reader`, which nobody interrupts.
     fn from_stream(
         reader: Box<dyn Read + Send>,
         name: &str,
         buffer_bytes: usize,
         max_bytes: u64,
+        may_read_ahead: bool,
     ) -> Result<Self, CaptureError> {
-        let bytes_on_disk = Arc::new(AtomicU64::new(0));
+        let counted = Arc::new(AtomicU64::new(0));
         let (stream, compression) =
-            decompress(reader, Arc::clone(&bytes_on_disk)).map_err(|e| unreadable(name, &e))?;
+            decompress(reader, Arc::clone(&counted)).map_err(|e| unreadable(name, &e))?;
+        let (stream, bytes_on_disk) = if may_read_ahead && !compression.is_empty() {
+            ahead(stream, counted)
+        } else {
+            (stream, counted)
+        };
         let stream = Box::new(Limited {
             inner: stream,
             left: max_bytes,

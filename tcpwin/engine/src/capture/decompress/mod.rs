@@ -1,6 +1,7 @@
 //! Compressed streams, detected by magic number: gzip (RFC 1952), zstd (RFC 8878) and lz4 frames, concatenated or
 //! nested once. Streaming and bounded in memory; data before a damaged part is returned before the error.
 
+pub(super) mod ahead;
 mod gzip;
 pub(super) mod input;
 mod lz4;
