@@ -30,7 +30,6 @@ from tcpwin.analysis.measurement import LAST_NS as LAST_NS
 from tcpwin.analysis.measurement import SCHEMA as SCHEMA
 from tcpwin.analysis.measurement import Measurement as Measurement
 from tcpwin.analysis.measurement import Shifts as Shifts
-from tcpwin.analysis.segments import write_segments as write_segments
 from tcpwin.analysis.series import BudgetSeries as BudgetSeries
 from tcpwin.analysis.series import Series as Series
 from tcpwin.analysis.series import Stall as Stall

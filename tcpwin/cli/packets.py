@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -63,18 +62,26 @@ def packets(
     options: CaptureOptions,
 ) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
+    from tcpwin import _engine
     from tcpwin.analysis import Capture
 
     out = None if out == "-" else out
     form = form or _format_of(out)
     spare_captures(captures, out)
-    if form == "parquet":
-        _check_parquet(out)
+    if form == "parquet" and out is None:
+        raise click.UsageError("parquet is binary: name a file with -o OUT")
     source, shifts = _source_of(captures, options)
     with _opened(out) as file:
         with progress(source) as report_progress:
-            count, facts = (_write_parquet if form == "parquet" else _write_text)(
-                source, file, form, only=connection, columns=columns, shifts=shifts, progress=report_progress
+            _, count, facts = _engine.write_rows(
+                source.open(),
+                file,
+                format=form,
+                name=source.name,
+                only=connection,
+                columns=columns,
+                shifts=shifts,
+                progress=report_progress,
             )
         if not count and options.selection:
             raise SourceError(
@@ -83,18 +90,6 @@ def packets(
         check_connection(connection, count)
     for warning in Capture.warnings_of(facts) if shifts is None else ():
         complain(f"warning: {warning}")
-
-
-def _write_text(source: Source, file: IO[bytes], form: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
-    from tcpwin import _engine
-
-    return _engine.write_rows(source.open(), file, format=form, name=source.name, **options)[1:]
-
-
-def _write_parquet(source: Source, file: IO[bytes], _: str, **options: Any) -> tuple[int, list[dict[str, Any]]]:
-    from tcpwin.analysis import write_segments
-
-    return write_segments(source, file, **options)
 
 
 @contextmanager
@@ -122,10 +117,3 @@ def _source_of(captures: tuple[str, ...], options: CaptureOptions) -> tuple[Sour
 def _format_of(out: str | None) -> str:
     ending = (out or "").rpartition(".")[2].lower()
     return ending if ending in ("jsonl", "parquet") else "csv"
-
-
-def _check_parquet(out: str | None) -> None:
-    if out is None:
-        raise click.UsageError("parquet is binary: name a file with -o OUT")
-    if find_spec("polars") is None:
-        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'")

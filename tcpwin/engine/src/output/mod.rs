@@ -20,6 +20,7 @@ pub mod invariants;
 pub mod json;
 mod lane;
 mod loss_fields;
+pub mod parquet;
 pub mod parts;
 pub mod pass;
 pub mod quality;

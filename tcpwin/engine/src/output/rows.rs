@@ -57,25 +57,56 @@ impl ChosenColumns {
     fn has(self, column: usize) -> bool {
         self.0 >> column & 1 != 0
     }
+
+    pub fn has_name(self, name: &str) -> bool {
+        let column = COLUMNS.iter().position(|column| *column == name);
+        column.is_some_and(|column| self.has(column))
+    }
+
+    pub fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
 }
 
-/// Writes rows as text. A write error stops the pass.
+/// Writes the table during a pass, which a write error stops.
+pub trait RowSink: Sink {
+    /// Write what is left. Return the number of rows.
+    ///
+    /// # Errors
+    ///
+    /// The first error of writing.
+    fn finish(&mut self) -> io::Result<u64>;
+}
+
+/// Text that is written together.
+const BLOCK_BYTES: usize = 1 << 18;
+/// More than the longest row takes, with events and names of columns.
+const ROW_BYTES: usize = 1 << 11;
+
+/// Writes rows as text.
 pub struct RowWriter<W: Write> {
     out: W,
     format: Format,
     only: Option<u32>,
     chosen: ChosenColumns,
-    line: Vec<u8>,
-    addresses: [Written; 2],
-    pub error: Option<io::Error>,
+    /// Rows that are not yet written.
+    rows_text: Vec<u8>,
+    /// Each at the place that its last bytes choose.
+    addresses: Vec<Written>,
+    error: Option<io::Error>,
     pub rows: u64,
 }
 
-/// An address and its text, cached because a connection's two sides alternate.
-#[derive(Default)]
+/// Addresses whose text is kept; a power of two.
+const WRITTEN: usize = 256;
+
+/// An address and its text.
+#[derive(Clone)]
 struct Written {
     address: [u8; 16],
-    text: String,
+    /// As long as the longest address.
+    text: [u8; 40],
+    length: usize,
 }
 
 impl<W: Write> RowWriter<W> {
@@ -97,27 +128,20 @@ impl<W: Write> RowWriter<W> {
             format,
             only,
             chosen,
-            line: Vec::with_capacity(512),
-            addresses: Default::default(),
+            rows_text: Vec::with_capacity(BLOCK_BYTES),
+            addresses: vec![Written::of([0; 16]); WRITTEN],
             error: None,
             rows: 0,
         })
     }
 
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
     fn write_row(&mut self, segment: &Segment, annotation: &Annotation) -> io::Result<()> {
-        self.line.clear();
-        let [src, dst] = &mut self.addresses;
-        if src.address != segment.src {
-            std::mem::swap(src, dst);
+        if self.rows_text.len() > BLOCK_BYTES - ROW_BYTES {
+            self.out.write_all(&self.rows_text)?;
+            self.rows_text.clear();
         }
-        let src = src.of(&segment.src);
-        let dst = dst.of(&segment.dst);
         let mut row = Row {
-            line: &mut self.line,
+            line: &mut self.rows_text,
             is_json: self.format == Format::JsonLines,
             chosen: self.chosen,
             column: 0,
@@ -126,10 +150,10 @@ impl<W: Write> RowWriter<W> {
         row.number(segment.frame);
         row.signed(segment.time_ns);
         row.number(annotation.connection.into());
-        row.text(direction_name(annotation));
-        row.text(src);
+        row.text(direction_name(annotation.is_from_initiator));
+        row.address(segment.src, &mut self.addresses);
         row.number(segment.src_port.into());
-        row.text(dst);
+        row.address(segment.dst, &mut self.addresses);
         row.number(segment.dst_port.into());
         row.number(segment.seq.into());
         row.number(segment.ack.into());
@@ -143,19 +167,33 @@ impl<W: Write> RowWriter<W> {
         row.optional(annotation.rtt_ns);
         row.events(annotation.events);
         row.end();
-        self.out.write_all(&self.line)
+        Ok(())
     }
 }
 
 impl Written {
-    fn of(&mut self, address: &[u8; 16]) -> &str {
-        if self.address != *address || self.text.is_empty() {
-            *self = Written {
-                address: *address,
-                text: address_text(address),
-            };
+    fn of(address: [u8; 16]) -> Written {
+        let written = address_text(&address);
+        let mut text = [0; 40];
+        let length = written.len().min(text.len());
+        text[..length].copy_from_slice(&written.as_bytes()[..length]);
+        Written {
+            address,
+            text,
+            length,
         }
-        &self.text
+    }
+}
+
+impl<W: Write> RowSink for RowWriter<W> {
+    fn finish(&mut self) -> io::Result<u64> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.out.write_all(&self.rows_text)?;
+        self.rows_text.clear();
+        self.out.flush()?;
+        Ok(self.rows)
     }
 }
 
@@ -213,6 +251,7 @@ impl Row<'_> {
         }
     }
 
+    #[inline(always)]
     fn signed(&mut self, value: i64) {
         if self.begin() {
             if value < 0 {
@@ -234,6 +273,7 @@ impl Row<'_> {
         }
     }
 
+    #[inline(always)]
     fn text(&mut self, value: &str) {
         if self.begin() {
             self.quote();
@@ -242,11 +282,25 @@ impl Row<'_> {
         }
     }
 
+    #[inline(always)]
+    fn address(&mut self, address: [u8; 16], known: &mut [Written]) {
+        if self.begin() {
+            self.quote();
+            let place = usize::from(address[15] ^ address[14].rotate_left(4) ^ address[13]);
+            let written = &mut known[place % WRITTEN];
+            if written.address != address {
+                *written = Written::of(address);
+            }
+            push_short(self.line, &written.text, written.length);
+            self.quote();
+        }
+    }
+
     fn events(&mut self, events: Events) {
         if self.begin() {
             self.quote();
             if events != 0 {
-                self.line.extend_from_slice(event_names(events).as_bytes());
+                write_event_names(events, |part| self.line.extend_from_slice(part.as_bytes()));
             }
             self.quote();
         }
@@ -270,22 +324,93 @@ impl Row<'_> {
 
 /// Append a number in decimal.
 #[inline(always)]
-fn push_decimal(line: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len();
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        first -= 1;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(digits.get(first..).unwrap_or_default());
+fn push_decimal(line: &mut Vec<u8>, value: u64) {
+    let digits = Digits::of(value);
+    push_short(line, digits.rest(), digits.count());
 }
 
-pub fn direction_name(annotation: &Annotation) -> &'static str {
-    if annotation.is_from_initiator {
+/// Append the first `count` bytes: a copy of constant length takes a few instructions, one of variable length a call.
+#[inline(always)]
+fn push_short<const N: usize>(line: &mut Vec<u8>, text: &[u8; N], count: usize) {
+    let length = line.len();
+    line.extend_from_slice(text);
+    line.truncate(length + count);
+}
+
+/// Digits of the longest number, u64's largest.
+const MOST_DIGITS: usize = 20;
+
+/// A number's decimal digits.
+pub struct Digits {
+    /// The digits end in the middle, so that as many bytes follow the first one, wherever it is.
+    bytes: [u8; 2 * MOST_DIGITS],
+    first: usize,
+}
+
+impl Digits {
+    #[inline(always)]
+    pub fn of(mut value: u64) -> Digits {
+        let mut bytes = [0; 2 * MOST_DIGITS];
+        let mut first = MOST_DIGITS;
+        // Eight digits at a time need no division of 64 bits.
+        while value >= 100_000_000 {
+            let mut eight = (value % 100_000_000) as u32;
+            value /= 100_000_000;
+            for _ in 0..4 {
+                first -= 2;
+                bytes[first..first + 2].copy_from_slice(&PAIRS[(eight % 100) as usize]);
+                eight /= 100;
+            }
+        }
+        let mut rest = value as u32;
+        while rest >= 100 {
+            first -= 2;
+            bytes[first..first + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
+            rest /= 100;
+        }
+        let [ten, one] = PAIRS[(rest % 100) as usize];
+        first -= 1;
+        bytes[first] = one;
+        if rest >= 10 {
+            first -= 1;
+            bytes[first] = ten;
+        }
+        Digits { bytes, first }
+    }
+
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        MOST_DIGITS - self.first
+    }
+
+    /// The digits, and zeros behind them.
+    #[inline(always)]
+    fn rest(&self) -> &[u8; MOST_DIGITS] {
+        (self.bytes.get(self.first..))
+            .and_then(<[u8]>::first_chunk)
+            .unwrap_or(&[0; MOST_DIGITS])
+    }
+
+    #[inline(always)]
+    pub fn text(&self) -> &str {
+        let digits = self.bytes.get(self.first..MOST_DIGITS);
+        std::str::from_utf8(digits.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// The digits of 0 to 99.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
+pub fn direction_name(is_from_initiator: bool) -> &'static str {
+    if is_from_initiator {
         "a"
     } else {
         "b"
@@ -293,21 +418,21 @@ pub fn direction_name(annotation: &Annotation) -> &'static str {
 }
 
 /// Join the names of a set of events with `|`.
-pub fn event_names(mut events: Events) -> String {
+pub fn event_names(events: Events) -> String {
     let mut text = String::new();
+    write_event_names(events, |part| text.push_str(part));
+    text
+}
+
+fn write_event_names(mut events: Events, mut push: impl FnMut(&str)) {
+    let mut separator = "";
     while events != 0 {
-        if !text.is_empty() {
-            text.push('|');
-        }
-        text.push_str(
-            NAMES
-                .get(events.trailing_zeros() as usize)
-                .copied()
-                .unwrap_or_default(),
-        );
+        push(separator);
+        separator = "|";
+        let name = NAMES.get(events.trailing_zeros() as usize);
+        push(name.copied().unwrap_or_default());
         events &= events - 1;
     }
-    text
 }
 
 #[cfg(test)]
@@ -342,6 +467,7 @@ mod tests {
             let mut out = Vec::new();
             let mut writer = RowWriter::new(&mut out, format, None, ChosenColumns::ALL).unwrap();
             writer.write_row(&segment, &annotation).unwrap();
+            writer.finish().unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(
@@ -366,6 +492,7 @@ mod tests {
                 ..Segment::EMPTY
             };
             writer.write_row(&segment, &annotation()).unwrap();
+            writer.finish().unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(
@@ -379,7 +506,18 @@ mod tests {
 
     #[test]
     fn every_number_has_its_digits() {
-        for value in [0, 7, 10, 99, 100, 1_000_000, u64::MAX - 1, u64::MAX] {
+        for value in [
+            0,
+            7,
+            10,
+            99,
+            100,
+            1_000_000,
+            99_999_999,
+            100_000_000,
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
             let mut line = Vec::new();
             push_decimal(&mut line, value);
             assert_eq!(line, value.to_string().as_bytes());

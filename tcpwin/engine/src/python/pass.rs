@@ -1,7 +1,6 @@
 //! Passes over a capture: for an analysis, or for the per-segment table of all connections.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::BufWriter;
 use std::path::PathBuf;
 
 use numpy::PyArray1;
@@ -12,7 +11,7 @@ use pyo3::types::PyDict;
 use super::columns::rows_to_python;
 use super::details::Details;
 use super::facts::facts_to_python;
-use super::files::{open, raise_pending, PythonOut};
+use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
 use super::row_chunks::RowChunks;
 use super::run::{pass, pass_sharded};
@@ -21,8 +20,9 @@ use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::header_columns::{HeaderRow, HeaderRows};
 use crate::output::index::NoIndex;
+use crate::output::parquet::ParquetWriter;
 use crate::output::pass::NoSink;
-use crate::output::rows::{ChosenColumns, Format, RowWriter};
+use crate::output::rows::{ChosenColumns, Format, RowSink, RowWriter};
 use crate::output::series::Span;
 use crate::tcp::tracker::Tracker;
 use crate::wire::NO_IP_ID;
@@ -79,8 +79,8 @@ fn detail_sink(follow: &Bound<'_, PyAny>, buckets: usize, rows: usize) -> PyResu
     Ok(DetailSink::new(chosen, extent))
 }
 
-/// Write the per-segment table as text to an object with `write`. Return the number of rows and connections, and the
-/// capture's facts.
+/// Write the per-segment table to an object with `write`, as csv, jsonl or parquet. Return the number of rows and
+/// connections, and the capture's facts.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, columns=None, shifts=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -95,51 +95,57 @@ pub fn write_rows<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, usize, Vec<Bound<'py, PyDict>>)> {
     let py = source.py();
-    let format = match format {
-        "csv" => Format::Csv,
-        "jsonl" => Format::JsonLines,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "unknown text format {other}"
-            )))
-        }
-    };
     let input = open(source, name)?;
-    let interrupt = input.interrupt.clone();
     let target = PythonOut {
         file: out.clone().unbind(),
-        interrupt: interrupt.clone(),
+        interrupt: input.interrupt.clone(),
     };
     let chosen = match &columns {
         Some(names) => ChosenColumns::of(names.iter().map(String::as_str))
             .ok_or_else(|| PyValueError::new_err("unknown column"))?,
         None => ChosenColumns::ALL,
     };
-    let target = BufWriter::with_capacity(1 << 18, target);
-    let mut writer = RowWriter::new(target, format, only, chosen)?;
     let tracker = Tracker::with_shifts(given_shifts(shifts)).of_one(only);
+    let text = match format {
+        "csv" => Format::Csv,
+        "jsonl" => Format::JsonLines,
+        "parquet" => {
+            let rows = ParquetWriter::new(target, only, chosen)?;
+            return write_all(py, input, tracker, rows, progress);
+        }
+        other => return Err(PyValueError::new_err(format!("unknown format {other}"))),
+    };
+    let rows = RowWriter::new(target, text, only, chosen)?;
+    write_all(py, input, tracker, rows, progress)
+}
+
+fn write_all<S: RowSink + Send>(
+    py: Python<'_>,
+    input: Opened,
+    tracker: Tracker,
+    mut rows: S,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(u64, usize, Vec<Bound<'_, PyDict>>)> {
+    let interrupt = input.interrupt.clone();
     let findings = pass(
         py,
         input,
         tracker,
-        &mut writer,
+        &mut rows,
         &mut NoIndex,
         progress.as_ref(),
-    )?;
-    let flushed = py.detach(|| writer.flush());
+    );
+    // Even if the pass failed, no thread may be left that calls Python.
+    let finished = py.detach(|| rows.finish());
+    let findings = findings?;
     raise_pending(&interrupt)?;
-    if let Some(error) = writer.error.take().or(flushed.err()) {
-        return Err(error.into());
-    }
-    let facts = findings
-        .facts
-        .iter()
-        .map(|facts| facts_to_python(py, facts))
-        .collect::<PyResult<_>>()?;
+    let count = finished?;
+    let facts = findings.facts.iter();
+    let facts = facts.map(|facts| facts_to_python(py, facts));
     Ok((
-        writer.rows,
+        count,
         findings.tracker.connections.len() as usize,
-        facts,
+        facts.collect::<PyResult<_>>()?,
     ))
 }
 
