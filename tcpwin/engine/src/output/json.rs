@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::output::address;
 use crate::output::field::{ConnectionView, DirectionView, Field, Value, Within};
 use crate::output::groups::{connection_groups, direction_groups, MEMBERS};
+use crate::output::rows::Digits;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::connection::state::Connection;
 use crate::tcp::window::zero::Episode;
@@ -15,10 +16,13 @@ const BUDGET: &str = "budget";
 /// Fields that are omitted together.
 struct Run<Get: 'static> {
     fields: Vec<Key<Get>>,
+    /// The only part of a direction's data that its fields are computed from, if none of them may be null.
+    within: Option<Within>,
 }
 
 /// A field and its name as a JSON key.
 struct Key<Get: 'static> {
+    /// With the comma before it.
     text: String,
     is_nullable: bool,
     field: &'static Field<Get>,
@@ -89,12 +93,16 @@ impl Layout {
         ) -> Run<Get> {
             let fields = fields.into_iter().filter(|field| is_chosen(field.name));
             let key = |field: &'static Field<Get>| Key {
-                text: format!("\"{}\":", field.name),
+                text: format!(",\"{}\":", field.name),
                 is_nullable: field.marks.contains(&"nullable"),
                 field,
             };
+            let fields: Vec<_> = fields.map(key).collect();
+            let within = fields.first().map(|key| key.field.within);
+            let is_within = |key: &Key<Get>| Some(key.field.within) == within && !key.is_nullable;
             Run {
-                fields: fields.map(key).collect(),
+                within: within.filter(|_| fields.iter().all(is_within)),
+                fields,
             }
         }
         let connection = connection_groups().into_iter();
@@ -176,6 +184,9 @@ fn write_direction(
         Within::Pace => view.data().pace().is_some(),
     };
     for run in &layout.direction {
+        if layout.omits_absent && run.within.is_some_and(|part| !has(part)) {
+            continue;
+        }
         write_run(out, &mut separator, run, layout, values, |field| {
             if has(field.within) {
                 (field.get)(view)
@@ -237,6 +248,7 @@ fn write_episode(out: &mut String, episode: &Episode) {
 }
 
 /// Append a run of fields, unless nothing in it occurred and the layout omits such runs.
+#[inline(always)]
 fn write_run<Get>(
     out: &mut String,
     separator: &mut &str,
@@ -246,19 +258,27 @@ fn write_run<Get>(
     value_of: impl Fn(&Field<Get>) -> Value,
 ) {
     values.clear();
-    values.extend(run.fields.iter().map(|key| value_of(key.field)));
-    let occurred = || {
-        let mut pairs = run.fields.iter().zip(values.iter());
-        pairs.any(|(key, value)| !is_absent(value, key.is_nullable))
-    };
-    if layout.omits_absent && !occurred() {
+    let mut fields = run.fields.iter();
+    let mut has_occurred = !layout.omits_absent;
+    // The fields up to the first that occurred; the others are written at once.
+    while let Some(key) = (!has_occurred).then(|| fields.next()).flatten() {
+        let value = value_of(key.field);
+        has_occurred = !is_absent(&value, key.is_nullable);
+        values.push(value);
+    }
+    if !has_occurred {
         return;
     }
-    for (key, value) in run.fields.iter().zip(values.iter()) {
-        out.push_str(separator);
+    let mut write = |key: &Key<Get>, value: &Value| {
+        out.push_str(key.text.get(1 - separator.len()..).unwrap_or_default());
         *separator = ",";
-        out.push_str(&key.text);
         write_value(out, value);
+    };
+    for (key, value) in run.fields.iter().zip(values.iter()) {
+        write(key, value);
+    }
+    for key in fields {
+        write(key, &value_of(key.field));
     }
 }
 
@@ -291,31 +311,11 @@ fn write_value(out: &mut String, value: &Value) {
 }
 
 /// Append a number. Formatting by the standard library would dominate the time of a document.
-fn write_int(out: &mut String, number: i64) {
-    if (0..10).contains(&number) {
-        out.push(char::from(b'0' + number as u8));
-        return;
-    }
+pub fn write_int(out: &mut String, number: i64) {
     if number < 0 {
         out.push('-');
     }
-    let mut left = number.unsigned_abs();
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len();
-    while left >= 10 {
-        first -= 2;
-        let pair = (left % 100) as u8;
-        left /= 100;
-        digits[first] = b'0' + pair / 10;
-        digits[first + 1] = b'0' + pair % 10;
-    }
-    if left > 0 {
-        first -= 1;
-        digits[first] = b'0' + left as u8;
-    }
-    // The last pair may have a leading zero.
-    let text = std::str::from_utf8(&digits[first..]).unwrap_or_default();
-    out.push_str(text.strip_prefix('0').unwrap_or(text));
+    out.push_str(Digits::of(number.unsigned_abs()).text());
 }
 
 /// Numbers below this are exact as floating point.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::output::json::write_int;
 use crate::tables::budget_item::SenderState;
 use crate::tables::limit::Limit;
 use crate::verdict::budget::Items;
@@ -26,37 +27,33 @@ pub fn write_verdict(out: &mut String, columns: &Columns, row: usize, sentences:
     let owner = Owner::ALL[usize::from(columns.owner[row])];
     let side = End::ALL.get(usize::from(columns.side[row]));
     let direction = DIRECTIONS.get(usize::from(columns.direction[row]));
-    out.push_str("\"verdict\": {");
-    let mut separator = "";
     macro_rules! write_fields {
         ($($name:ident $write:ident $value:expr;)*) => {
             $(
-                out.push_str(separator);
-                out.push_str(concat!("\"", stringify!($name), "\": "));
+                out.push_str(concat!(", \"", stringify!($name), "\": "));
                 $write(out, $value);
-                separator = ", ";
             )*
         };
     }
+    out.push_str("\"verdict\": {\"limit\": ");
+    name(out, limit(columns.limit[row]));
     // In the order of VERDICT_FIELDS.
     write_fields! {
-        limit name limit(columns.limit[row]);
         second_limit name limit(columns.second_limit[row]);
         share real columns.share[row];
-        cost_ns integer columns.cost_ns[row];
-        cost_low_ns integer columns.cost_low_ns[row];
-        cost_high_ns integer columns.cost_high_ns[row];
+        cost_ns write_int columns.cost_ns[row];
+        cost_low_ns write_int columns.cost_low_ns[row];
+        cost_high_ns write_int columns.cost_high_ns[row];
         confidence name Some(confidence.name());
         owner name Some(owner.name());
         side name side.map(|it| it.name());
         direction name direction.copied();
         fix json &sentences.fix;
         text json &sentences.text;
-        lost_ns integer columns.lost_ns[row];
+        lost_ns write_int columns.lost_ns[row];
         also name limit(columns.also[row]);
         is_problem json if columns.is_problem[row] { "true" } else { "false" };
     }
-    let _ = separator;
     out.push('}');
 }
 
@@ -65,13 +62,18 @@ pub fn write_budgets(out: &mut String, items_ns: &[Items; 2]) {
     out.push_str("\"budget\": {");
     for (nth, (direction, items_ns)) in DIRECTIONS.iter().zip(items_ns).enumerate() {
         let separator = if nth == 0 { "" } else { ", " };
-        let _ = write!(out, "{separator}\"{direction}\": {{\"items_ns\": {{");
-        let mut separator = "";
+        for part in [separator, "\"", direction, "\": {\"items_ns\": {"] {
+            out.push_str(part);
+        }
+        let mut separator = "\"";
         for item in SenderState::ALL {
             let ns = items_ns[item as usize];
             if ns != 0 {
-                let _ = write!(out, "{separator}\"{}\": {ns}", item.row().name);
-                separator = ", ";
+                for part in [separator, item.row().name, "\": "] {
+                    out.push_str(part);
+                }
+                write_int(out, ns);
+                separator = ", \"";
             }
         }
         out.push_str("}, \"kernel\": null}");
@@ -104,12 +106,12 @@ fn name(out: &mut String, name: Option<&str>) {
     }
 }
 
-fn integer(out: &mut String, number: i64) {
-    let _ = write!(out, "{number}");
-}
-
 /// Append a number as Python writes it: below 0.0001, with an exponent of at least two digits.
 fn real(out: &mut String, number: f64) {
+    if number == 1.0 || number.to_bits() == 0 {
+        out.push_str(if number == 1.0 { "1.0" } else { "0.0" });
+        return;
+    }
     let text = format!("{number:e}");
     let _ = match text.split_once("e-") {
         Some((digits, exponent)) if number.abs() < 1e-4 => {
