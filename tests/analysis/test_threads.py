@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from analysis.answers import THREADS, damaged, digest
 from analysis.bundled import CAPTURES
 from cases import all_cases
 
@@ -45,6 +46,14 @@ def test_public_captures(reference_captures: Path) -> None:
     captures = [path for path in paths if path.suffix not in (".toml", ".json", ".txt", ".md")]
     assert captures
     assert [path.name for path in captures if _said(path, 2) != _said(path, 1)] == []
+
+
+@pytest.mark.nightly
+def test_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.pcap"
+    for seed, data in enumerate(damaged(2_000)):
+        path.write_bytes(data)
+        assert digest(path, THREADS) == digest(path, 1), seed
 
 
 def test_other_sources() -> None:
