@@ -135,7 +135,8 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command to call: `analyze` for a file, and that of `tcpwin help COMMAND`."""
         name, *rest = args
-        if name not in self.list_commands(ctx) and not ctx.resilient_parsing and name != "serve":
+        is_known = name in COMMANDS or name == "serve" or any(each.name == name for each in _added())
+        if not is_known and not ctx.resilient_parsing:
             if name == "help":
                 return self.resolve_command(ctx, [*rest, "--help"]) if rest else _show_help(ctx)
             if _is_file(name):

@@ -47,7 +47,32 @@ RULES: tuple[dict[str, Any], ...] = (
             ),
             (
                 "direction",
-                (("window_scale_shift", ">", 0), ("window_utilisation", "<", 0.5), ("data_segments", ">=", "{times}")),
+                (
+                    ("window_scale_shift", ">", 0),
+                    ("window_utilisation", "<", 0.5),
+                    ("view", "==", "receiver"),
+                    ("data_segments", ">=", "{times}"),
+                ),
+            ),
+            (
+                "direction",
+                (
+                    ("window_scale_shift", ">", 0),
+                    ("window_utilisation", "<", 0.5),
+                    ("view", "==", "between"),
+                    ("budget_send_buffer_ns", ">=", 200000000),
+                    ("data_segments", ">=", "{times}"),
+                ),
+            ),
+            (
+                "direction",
+                (
+                    ("window_scale_shift", ">", 0),
+                    ("window_utilisation", "<", 0.5),
+                    ("view", "==", "unknown"),
+                    ("budget_send_buffer_ns", ">=", 200000000),
+                    ("data_segments", ">=", "{times}"),
+                ),
             ),
         ),
         "counts": (),

@@ -36,7 +36,7 @@ def may_be_smaller(case: Case) -> bool:
     data = case.data
     most, mean = data.sender_flight_max_bytes or 0, data.sender_flight_mean_bytes or 0.0
     shift, window = data.window_scale.shift or 0, data.receive_window_max_bytes or 0
-    if data.view == "sender" or mean < PINNED_SHARE * most:
+    if mean < PINNED_SHARE * most:
         return False
     return any(0 <= (window >> less) - most < 2 * data.mss_bytes for less in range(1, shift + 1))
 

@@ -40,13 +40,21 @@ from tcpwin.limits.evidence.smaller_scale import may_be_smaller, smaller_scale
 from tcpwin.limits.evidence.window import MAX_FIELD, MOST_ROWS, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
-from tcpwin.limits.tables import WINDOW_ITEMS
+from tcpwin.limits.tables import MIN_COST_NS, WINDOW_ITEMS
 from tcpwin.units import count_text
 
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
 """Maximum number of connections for which a large capture is read again: more candidates are chance matches."""
-SCALED = (("window_scale_shift", ">", 0), ("window_utilisation", "<", 0.5))
+_SCALED = (("window_scale_shift", ">", 0), ("window_utilisation", "<", 0.5))
+AWAY = (
+    (*_SCALED, ("view", "==", "receiver")),
+    *(
+        (*_SCALED, ("view", "==", view), ("budget_send_buffer_ns", ">=", MIN_COST_NS))
+        for view in ("between", "unknown")
+    ),
+)
+"""Captures away from the sender. In between, what the sender waits for looks like its buffer."""
 BOUNDED = (("window_scale_shift", ">", 0), ("flight_max_bytes", ">", 0), ("flight_max_bytes", "<=", MAX_FIELD))
 """A sender that does not shift the 16-bit field never has more than its maximum in flight."""
 REMEDY = Remedy(
@@ -55,11 +63,12 @@ REMEDY = Remedy(
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    reverse, wide, smaller = case.asked
+    reverse, wide, *smaller = case.asked
     for id, way in reverse:
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
-    if smaller and case.may_read:
-        asked = case.analysis.select("direction", [*SCALED, ("data_segments", ">=", case.settings["times"])])
+    if any(smaller) and case.may_read:
+        fewest = ("data_segments", ">=", case.settings["times"])
+        asked = [each for seen in AWAY for each in case.analysis.select("direction", [*seen, fewest])]
         cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in asked)
         for each in islice((each for each in cases if may_be_smaller(each)), MOST_OF_MANY):
             yield from _judge_smaller(each)
@@ -252,7 +261,7 @@ RULE = Rule(
     asks=(
         ("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),
         ("direction", (*BOUNDED, ("data_segments", ">=", "{times}"), ("window_utilisation", "<", 0.5))),
-        ("direction", (*SCALED, ("data_segments", ">=", "{times}"))),
+        *(("direction", (*seen, ("data_segments", ">=", "{times}"))) for seen in AWAY),
     ),
     limits=("middlebox",),
     judge=judge,
