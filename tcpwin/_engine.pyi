@@ -126,7 +126,7 @@ CHATTY_EXCHANGES: int
 MIN_COST_NS: int
 MIN_SHARE: float
 
-_Carried: TypeAlias = tuple[int, float, int, int, int, int, int, int]
+_Carried: TypeAlias = tuple[int, float, int, int, int, int, int, int, int]
 
 def judge(
     result: Result,

@@ -70,4 +70,4 @@ def test_where_the_kernel_does_not_tell_a_sentence_says_so(tmp_path: Path, monke
     monkeypatch.setattr(drops, "TRACEFS", (tmp_path / "none",))
     with pytest.raises(SourceError, match="cannot record why packets are dropped"), recording_drops(tmp_path):
         pass
-    assert "goes with -i and -o" in refused("watch", "-i", "lo", "--drops", status=2)
+    assert "it needs -i and -o" in refused("watch", "-i", "lo", "--drops", status=2)

@@ -317,7 +317,9 @@ def test_what_cannot_be_watched_is_refused(tmp_path: Path) -> None:
     assert "not a pcap file" in refused("watch", "--follow", text)
     text.write_bytes(b"\n\r\r\n" + bytes(30))
     assert "a pcapng file" in refused("watch", "--follow", text)
-    assert "filter what writes the file" in refused("watch", "--follow", text, "--filter", "tcp", status=2)
+    assert "filter in the program that writes the file" in refused(
+        "watch", "--follow", text, "--filter", "tcp", status=2
+    )
     file = tmp_path / "file"
     file.write_text("")
     assert "file" in refused("watch", "--follow", text, "-o", file / "out")

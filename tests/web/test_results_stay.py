@@ -122,7 +122,7 @@ def test_an_upload_that_loses_postgresql(
             return found and found[0]["status"] == "failed" and found[0]
 
         entry = until(failed)
-        assert entry["failure"].endswith("send again what is missing")
+        assert entry["failure"].endswith("send the missing files again")
         out, err = capfd.readouterr()
         said = out + err + caplog.text
         assert "Traceback" not in said, said
