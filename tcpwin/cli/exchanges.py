@@ -33,6 +33,7 @@ SHOWN = 20
 """Default of --limit."""
 _REASONS = {
     "interleaved": "both sides send at any time",
+    "overlapping": "answers cannot be assigned to their requests: several were under way, perhaps in another order",
     "one_sided": "neither side answers the other",
     "known": "no request was answered",
 }

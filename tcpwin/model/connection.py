@@ -119,8 +119,8 @@ class ConnectionFields:
 
     @property
     def turns_state(self) -> str:
-        """Whether the packets show whose turn it was: known, interleaved (both sides send whenever they like), or
-        one_sided (no data was answered)."""
+        """Whether the packets show whose turn it was: known, overlapping (several requests under way, whose answers may
+        be in another order), interleaved (both sides send whenever they like), or one_sided (no data was answered)."""
         value: str = self._fields["turns_state"]
         return value
 

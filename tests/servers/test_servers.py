@@ -109,6 +109,6 @@ def test_where_both_sides_send_when_they_like_nobody_is_named_for_certain(
     serve: Callable[[str, int], Served], kind: str, delay_ms: int
 ) -> None:
     for connection in serve(kind, delay_ms).connections.values():
-        assert connection.turns_state == "interleaved"
-        assert connection.requester_turn_ns == connection.responder_turn_ns == 0
+        assert connection.turns_state in ("interleaved", "overlapping")
         assert connection.verdict.confidence == "possible"
+        assert list(connection.exchange_table().rows()) == []

@@ -41,6 +41,7 @@ TICKS = 8
 _NO_EXCHANGE = {
     "interleaved": "both sides send at any time, so exchanges cannot be determined",
     "one_sided": "neither side answers the other",
+    "overlapping": "several requests were under way, and their answers may be in another order",
 }
 
 

@@ -17,8 +17,8 @@ round trips in which the sender ran out of data: nothing was in flight for a qua
 segment was not full. If these add up to at least `share` (`budget_application_ns`, minus the time before the first and
 after the last data), the finding is `likely`.
 
-In a conversation (`turns_state` is known) only the time that is nobody's turn counts: waiting for a request or for the
-path is not the sender's pace. Slow answers are TW412.
+In a conversation (`turns_state` is known or overlapping) only the time that is nobody's turn counts: waiting for a
+request or for the path is not the sender's pace. Slow answers are TW412.
 
 From the kernel: at least `flagged` of five or more `ss` samples show `app_limited` (commit d7722e8570fc: at the last
 ACK less than one segment was left to send). Five samples without the flag rule out the shorter pauses.
@@ -69,7 +69,7 @@ def judge(case: Case) -> Iterator[Finding]:
         # TW414: what seems idle waits before the capture point.
         return
     silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
-    if connection.turns_state == "known":
+    if connection.turns_state in ("known", "overlapping"):
         # In a conversation, only what is nobody else's turn is the sender's own.
         silent_ns = min(silent_ns, data.budget_application_ns)
     is_silent = silent_ns >= least_ns

@@ -45,6 +45,9 @@ pub struct Turns {
     /// Part of the larger of `responder_ns` and `round_trips_ns` in which the other passed, too: with several requests
     /// under way, lifting the larger gains less by this.
     pub overlapped_ns: i64,
+    /// Answers may be in another order than their requests, as those of HTTP/2: each was assigned to the newest request that
+    /// had arrived.
+    pub is_by_newest: bool,
 }
 
 /// The turns of a connection, as far as its packets show them.
@@ -103,6 +106,7 @@ impl Conversation {
         match self {
             Conversation::None => "one_sided",
             Conversation::Interleaved => "interleaved",
+            Conversation::Turns(turns) if turns.is_by_newest => "overlapping",
             Conversation::Turns(_) => "known",
         }
     }
@@ -135,6 +139,7 @@ impl Turns {
             transit_ns: asked.transit_ns.saturating_add(answered.transit_ns),
             idle_ns: asked.rest_ns,
             overlapped_ns: 0,
+            is_by_newest: false,
             lost_ns: asked.lost_ns.saturating_add(answered.lost_ns),
             repair_ns: asked.repair_ns.saturating_add(answered.repair_ns),
         }
@@ -146,6 +151,7 @@ impl Turns {
             chain,
             overlapped_ns,
             answers,
+            is_in_turn,
             ..
         } = pipeline.pipelined()?;
         let before = Turns::of_waits(pipeline.before.each_ref());
@@ -156,6 +162,7 @@ impl Turns {
             round_trips_ns: before.round_trips_ns.saturating_add(chain.path_ns),
             idle_ns: before.idle_ns.saturating_add(chain.rest_ns),
             overlapped_ns,
+            is_by_newest: !is_in_turn,
             ..before
         })
     }

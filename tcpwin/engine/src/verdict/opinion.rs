@@ -196,6 +196,15 @@ impl Seen<'_> {
         }
     }
 
+    /// Return the confidence in whose turn it was.
+    fn by_turns(&self) -> Confidence {
+        if self.facts.connection.turns_state == "overlapping" {
+            Confidence::Possible
+        } else {
+            Confidence::Likely
+        }
+    }
+
     fn by_kernel(&self) -> Confidence {
         if self.is_confirmed(Limit::ReceiverWindow) {
             Confidence::Certain
@@ -240,8 +249,10 @@ impl Seen<'_> {
             Limit::ReceiverApplication => self.reader(receiver),
             Limit::ReceiverWindow => self.window(receiver),
             Limit::SenderApplication => self.application(sender),
-            Limit::RequesterApplication => usual.meaning(Meaning::AskedLate).numbers(self.pace()),
-            Limit::RoundTrips => usual
+            Limit::RequesterApplication => sure(self.by_turns())
+                .meaning(Meaning::AskedLate)
+                .numbers(self.pace()),
+            Limit::RoundTrips => sure(self.by_turns())
                 .meaning(Meaning::Chatty)
                 .numbers(self.round_trips())
                 .fix(Fix::AskForMore),
@@ -382,7 +393,7 @@ impl Seen<'_> {
             (facts.back.work_p50_ns, facts.back.turns)
         };
         let numbers = [work_ns as f64, f64::from(u8::from(turns > 1))];
-        Opinion::new(responder.application(), Some(responder), Confidence::Likely)
+        Opinion::new(responder.application(), Some(responder), self.by_turns())
             .meaning(Meaning::Answering)
             .numbers(numbers)
     }
