@@ -94,6 +94,9 @@ def _display_filter_hint(expression: str) -> str | None:
             return said
         terms.append(f"{_DISPLAY[field]}{value}" if operator is None else _OPERATORS.get(operator, operator))
         place = term.end()
+    # In tcpdump's language both have the same precedence; in Wireshark's, `and` binds tighter.
+    if {"and", "or"} <= set(terms):
+        return said
     return f"{said}: '{' '.join(terms)}'"
 
 

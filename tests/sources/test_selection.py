@@ -248,6 +248,7 @@ def test_without_libpcap_the_error_names_it(tmp_path: Path) -> None:
         ("tcp.port == 443", "'tcp port 443'"),
         ("ip.addr==10.0.0.1 && !(tcp.srcport eq 22)", "'host 10.0.0.1 and not ( tcp src port 22 )'"),
         ("ipv6.dst == fe80::1 || tcp", "'dst host fe80::1 or tcp'"),
+        ("tcp.port == 80 || ip.src == 10.0.0.1 && tcp.port == 443", ""),
         ("tcp.analysis.zero_window", ""),
         ("ip.addr != 10.0.0.1", ""),
     ],
