@@ -263,8 +263,7 @@ pub struct PathDirection {
     pub far_ttl: u8,
     /// When the receiver's latest new acknowledgment left, by the far capture's clock.
     pub news_ns: i64,
-    /// Data packets that only the far capture has, those of them that were retransmitted, and those lost and
-    /// retransmitted.
+    /// Data packets that only the far capture has, those of them retransmitted, and those lost and retransmitted.
     pub far_alone: u64,
     pub far_alone_resent: u64,
     pub lost_resent: u64,
@@ -358,8 +357,7 @@ impl PathDirection {
         self.least_apart_ns = self.least_apart_ns.min(apart_ns);
     }
 
-    /// Return the difference of far and near time after which a packet is overdue, allowing for reordering on the path
-    /// and in files.
+    /// Return far minus near time from which a packet is overdue, allowing for reordering on the path and in files.
     pub fn patience_ns(&self) -> i64 {
         if self.most_apart_ns == i64::MIN {
             return i64::MAX;
@@ -596,9 +594,7 @@ impl PathDirection {
 
     /// Return true if all bytes of a range were acknowledged.
     pub fn is_covered(&self, start: Seq, end: Seq) -> bool {
-        let Some(acked) = self.acked else {
-            return false;
-        };
-        !acked.is_before(end) || self.sacked.covers(start, end)
+        self.acked
+            .is_some_and(|acked| !acked.is_before(end) || self.sacked.covers(start, end))
     }
 }
