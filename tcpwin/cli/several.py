@@ -182,7 +182,7 @@ class _Work(Generic[T]):
 
 
 def _alone(work: _Work[T], file: str) -> Answered[T]:
-    """Read a file again, in a process of its own, after the process that read it ended."""
+    """Read a file again in a process of its own, because the process that was reading it ended."""
     from concurrent.futures.process import BrokenProcessPool
 
     from tcpwin.processes import alone

@@ -13,9 +13,9 @@ of 64,256 sends a small piece per round trip. One that scales an unscaled window
 Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw field
 says, in more than half of the cases in which the sender stopped for an ACK; never was more in flight. A stop before
 data of the receiver does not count: it ends a message. Away from the sender: at least `times` segments shorter than
-the MSS, and half of all such, end exactly at the right edge that a smaller shift gives, and none beyond it. Reverse:
-scaling is off or the shift is known, and at least `times` segments ended beyond every right edge that had been
-advertised, while the capture lacks no ACK.
+the MSS, and half of all such, end exactly at the right edge that a smaller shift gives, and none beyond it; between the
+ends, only if the send buffer seems to have cost at least 200 ms. Reverse: scaling is off or the shift is known, and at
+least `times` segments ended beyond every right edge that had been advertised, while the capture lacks no ACK.
 
 ## When it is wrong
 

@@ -147,7 +147,7 @@ struct Course {
     una: [Option<Seq>; 2],
     last_data_ns: Option<i64>,
     waits: [Waits; 2],
-    /// Whether the message of a side goes on.
+    /// Whether each side is in the middle of a message.
     goes_on: [bool; 2],
     /// Requests that are not answered yet.
     requests: VecDeque<Part>,

@@ -187,7 +187,7 @@ pub struct Kernel {
 }
 
 impl Seen<'_> {
-    /// Return the confidence in what the sender waited for, by capture point.
+    /// Return the confidence in a sender's limit, which depends on the capture point.
     fn by_place(&self) -> Confidence {
         if self.facts.data.view == "sender" {
             Confidence::Certain

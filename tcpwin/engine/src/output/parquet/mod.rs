@@ -137,7 +137,7 @@ struct Encoder {
     chosen: ChosenColumns,
     /// The group's pages.
     bytes: Vec<u8>,
-    /// Where the group begins in the file.
+    /// Position of the row group in the file.
     offset: u64,
     page: Vec<u8>,
     interner: Interner,

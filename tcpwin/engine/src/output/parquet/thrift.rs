@@ -79,7 +79,7 @@ impl Fields {
         }
     }
 
-    /// Return what is written so far, and begin anew.
+    /// Return the fields written so far, and start a new struct.
     pub fn take(&mut self) -> Fields {
         std::mem::take(self)
     }

@@ -109,7 +109,7 @@ struct Facts {
     is_at_rate: bool,
     /// Whether the path was full, by its rate, standing queue, marks or steadiness.
     is_full: bool,
-    /// Whether there was no queue, and the window or the application limited the sender.
+    /// Whether the window or the application limited the sender, without a queue.
     is_held: bool,
     /// Whether the round is in a run of constant flights.
     is_constant: bool,

@@ -50,7 +50,7 @@ impl ScaleNeed {
     }
 }
 
-/// What is known about the shift.
+/// Knowledge about the shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     Known(u8),

@@ -1,6 +1,6 @@
 //! The stall of a sender that is still waiting when the capture or a reset ends its connection.
 
-/// What the sender waits for.
+/// The event that the sender is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A closed receive window to open.

@@ -27,7 +27,7 @@ pub struct Incidents {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Incidents>() <= 56);
 
-/// The first segment with events; `events` is 0 if there is none, or if there is a [`Tally`].
+/// The first segment with events; `events` is 0 without one, or once a [`Tally`] counts them.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed(4))]
 struct First {

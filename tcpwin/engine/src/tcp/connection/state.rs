@@ -45,7 +45,7 @@ pub struct Connection {
     pub marks: Marks,
     /// By side: whether its next segment may take the fast path.
     pub is_ordinary: [bool; 2],
-    /// What every segment asks for: [`CLOCK`] and [`PIPELINE`].
+    /// Flags read at every segment: [`CLOCK`] and [`PIPELINE`].
     watched: u8,
     pub start_ns: i64,
     pub end_ns: i64,

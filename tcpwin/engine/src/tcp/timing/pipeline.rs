@@ -3,12 +3,12 @@
 //! In: new data of both sides, once data of one has crossed the other's. Out: time by whose turn it was. A message ends
 //! with a short segment ([`Direction::ends_message`]).
 //!
-//! An answer waits for its request or, if that was there before, for the answer ahead of it; a request waits for the last
-//! answer that it acknowledges. Each message adds its own wait to what it waited for, so that the last one holds the
-//! longest chain: the time in which the path was busy while the server worked is in it once. The n-th answer belongs to
-//! the n-th request while each has one. Where a window joins answers, the requests left over show it, and each
-//! answer belongs to the newest request that had arrived. Answers that come before their request could, or for which
-//! there is none, show that both sides send when they like.
+//! An answer waits for its request or, if that has already arrived, for the preceding answer; a request waits for the
+//! last answer that it acknowledges. Each message adds its wait to that of the message it waited for, so the last one
+//! holds the longest chain, which counts the time once if the path was busy while the server worked. The n-th answer
+//! belongs to the n-th request as long as each request has one. If a window joins answers, requests remain unanswered,
+//! and each answer is matched with the newest request that had arrived. If answers arrive before their requests could
+//! have, or without any, both sides send independently.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ use crate::tcp::timing::delays::Delays;
 use crate::tcp::timing::waits::{Waits, REST_NS};
 use crate::wire::Segment;
 
-/// More messages under way than that are no requests of one client.
+/// Maximum number of requests under way in one conversation.
 const MOST_UNDER_WAY: usize = 127;
-/// Share of the answers that may come too early, or without a request.
+/// One in this many matched answers may come too early, or without a request.
 const UNMATCHED_PART: u32 = 4;
 const FEWEST_MATCHED: u32 = 3;
 const FEWEST_PAUSES: i64 = 16;
@@ -29,7 +29,7 @@ const SLACK_NS: i64 = 500_000;
 /// Before every time of a capture.
 const LONG_AGO_NS: i64 = i64::MIN;
 
-/// What a message had to wait for.
+/// The waits that preceded a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     pub path_ns: i64,
@@ -49,12 +49,12 @@ struct Message {
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     end: Seq,
-    /// Whether its message goes on.
+    /// Whether the message continues.
     goes_on: bool,
 }
 
-/// Pauses before requests, which tell a client that waits for answers from one that asks by its own clock: the first asks
-/// equally soon after each answer, the second at any time between two.
+/// Pauses before requests. A client that waits for answers asks equally soon after each of them; a client with its own
+/// clock asks at any time between two answers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     count: i64,
@@ -83,7 +83,7 @@ impl Pauses {
     }
 }
 
-/// Which request an answer belongs to.
+/// The order that matches answers with requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// The oldest without an answer.
@@ -374,9 +374,9 @@ mod tests {
         }
     }
 
-    /// Run a client with several requests under way against a server that answers one after the other, over a round trip
-    /// of 40 ms, of which `behind_ms` lie between the client and the capture point. `joined`: so many of the answers end
-    /// with the next one. Return path, work, think and overlapped time in milliseconds.
+    /// Run a client with several requests under way against a server that answers them one by one, over a round trip of
+    /// 40 ms, of which `behind_ms` are between the client and the capture point. The first `joined` answers end with the
+    /// next one. Return path, work, think and overlapped time in milliseconds.
     fn run(depth: usize, [work_ms, think_ms, behind_ms]: [i64; 3], joined: usize) -> [i64; 4] {
         const COUNT: usize = 12;
         let (leg_ns, back_ns) = ((40 - behind_ms) * MS, behind_ms * MS);
@@ -428,7 +428,7 @@ mod tests {
         ] {
             for behind_ms in [0, 14, 40] {
                 let found = run(depth, [work_ms, think_ms, behind_ms], 0);
-                // What came before the first request is not seen whole everywhere.
+                // Some capture points miss a part of the time before the first request.
                 for (found, (expected, slack)) in
                     found.iter().zip(expected.iter().zip([20, 1, 3, 1]))
                 {

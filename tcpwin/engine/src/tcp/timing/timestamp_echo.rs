@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             timer.min_ns(),
             Some(300_000_000),
-            "the echo of a later value is no sample"
+            "a later value's echo is not a sample"
         );
         timer.sent(600, 600_000_000);
         timer.echoed(600, 850_000_000);

@@ -8,7 +8,7 @@
 /// for less between two pages, and pooled connections are idle for longer.
 pub const REST_NS: i64 = 30_000_000_000;
 
-/// A shorter silence is no retransmission timeout (Linux: TCP_RTO_MIN, less what a path varies by).
+/// A retransmission timeout takes at least this long (Linux: TCP_RTO_MIN, minus the variation of the path's delay).
 const TIMER_NS: i64 = 150_000_000;
 
 /// The turns of one side.
