@@ -16,11 +16,15 @@ from bench import measure, report, rows, tools
 
 # In each round, in this order, which rotates by one every round.
 PLAN = {
-    "small": [tools.TCPWIN_ONE, tools.TCPWIN],
+    "small": [tools.TCPWIN_ONE, tools.TCPWIN, tools.PYTHON],
     "A": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPDUMP],
     "E": [tools.TCPWIN_ONE],
     "A.gz": [tools.TCPWIN_ONE, tools.INFLATE],
-    "B": [*(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP), tools.PARQUET],
+    "B": [
+        *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP),
+        *(tools.EARLIER, tools.CSV, tools.PARQUET),
+    ],
+    "B.gz": [tools.TCPWIN, tools.GZIP],
     "C": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPTRACE_ALL],
     "D": [
         *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE),
@@ -29,7 +33,7 @@ PLAN = {
     **{name: [tools.TCPWIN] for name in capture_files.SHAPED},
 }
 # A dozen seconds of CPU per run, up to two minutes; and captures of which only memory is judged.
-SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A"), (tools.PARQUET, "B"), (tools.JSON, "D")}
+SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A"), (tools.JSON, "D")}
 SLOW |= {(tools.TCPWIN, name) for name in capture_files.SHAPED}
 # Runs of tens of ms are repeated within their round.
 REPEATS = {"A": 10, "A.gz": 5, "E": 10, "small": 10}
@@ -42,6 +46,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     folder = Path(tempfile.gettempdir()) / "tcpwin-bench"
     parser.add_argument("--dir", type=Path, default=folder, help="folder of the captures (%(default)s)")
     parser.add_argument("--tcpwin", default=tools.own_tcpwin(), help="the command to measure (%(default)s)")
+    parser.add_argument("--earlier", default="", help="the command of an earlier version, to compare with on B")
     parser.add_argument("--rounds", type=_positive, default=5, help="rounds (%(default)s)")
     parser.add_argument("--slow-rounds", type=_positive, default=2, help="rounds of the slow peers (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="tshark on A (not judged) instead of B")
@@ -81,6 +86,7 @@ def plan_rounds(options: argparse.Namespace) -> Iterator[tuple[int, str, str]]:
         for capture, fixed in PLAN.items():
             judged = "A" if options.quick else "B"
             names = [*fixed, tools.TSHARK] if capture == judged else fixed
+            names = [name for name in names if name != tools.EARLIER or options.earlier]
             for place in range(len(names)):
                 tool = names[(place + index) % len(names)]
                 if (tool, capture) not in SLOW or index < options.slow_rounds:
@@ -126,12 +132,12 @@ def main() -> int:
         print(f"run.py: not found: {', '.join(missing)}; install what is missing first", file=sys.stderr)
         return 2
     try:
-        captures = capture_files.prepare(options.dir, PLAN)
-        captures |= {name: capture_files.other(path, eventful) for name, path, eventful in options.of}
+        others = {name: capture_files.other(path, eventful) for name, path, eventful in options.of}
+        captures = capture_files.prepare(options.dir, PLAN.keys() - others.keys()) | others
         if options.prepare:
             return 0
         inflate = capture_files.build_example("inflate")
-        by_name = tools.all_tools(tcpwin, inflate, options.dir)
+        by_name = tools.all_tools(tcpwin, shlex.split(options.earlier), inflate, options.dir)
         warn_of_little_memory()
         capture_files.warm(captures.values())
         runs = measure_all(options, tcpwin, captures, by_name)

@@ -57,6 +57,7 @@ SHAPES = {
     "D": Shape("D.pcap", ("--shape", "D"), 1_000_000, 430, eventful=0),
     "E": Shape("E.pcapng", ("--shape", "E"), 200, 130),
     "A.gz": Shape("A.pcap.gz", (), 200, 50, compressed="A"),
+    "B.gz": Shape("B.pcap.gz", (), 2_000, 500, compressed="B"),
     "small": Shape("small.pcap", ("--shape", "A", "--packets", "100", "--connections", "5"), 5, 1),
     "elephant": Shape("elephant.pcap", ("--shape", "A", "--connections", "1"), 1, 100),
     "50 bulk": Shape("bulk.pcap", ("--shape", "A", "--connections", "50"), 50, 100),

@@ -12,7 +12,9 @@ TCPWIN = "tcpwin"
 TCPWIN_ONE = "tcpwin --threads 1"
 TCPWIN_TWO = "tcpwin --threads 2"
 JSON = "tcpwin --json"
+CSV = "tcpwin packets, csv"
 PARQUET = "tcpwin packets, Parquet"
+EARLIER = "tcpwin --threads 1, earlier"
 LIBRARY = "library: analyze"
 POLARS = "library: to_polars"
 TCPTRACE_ALL = "tcptrace -l -r -n"
@@ -20,6 +22,8 @@ TCPTRACE = "tcptrace -n"
 TSHARK = "tshark -T fields"
 TCPDUMP = "tcpdump -w"
 INFLATE = "inflate alone"
+GZIP = "gzip -dc"
+PYTHON = "python3 -c pass"
 
 # The most common columns.
 COLUMNS = (
@@ -55,7 +59,7 @@ def missing_programs(programs: Iterable[str]) -> list[str]:
     return [program for program in programs if shutil.which(program) is None]
 
 
-def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]:
+def all_tools(tcpwin: list[str], earlier: list[str], inflate: Path, folder: Path) -> dict[str, Tool]:
     """Return every tool by name; write tshark's profile, and later a Parquet file, into the folder."""
     parquet, tshark_profile = folder / "packets.parquet", folder / "tshark-profile"
     environment = write_tshark_profile(tshark_profile)
@@ -66,6 +70,8 @@ def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]
         Tool(TCPWIN_ONE, lambda path: [*tcpwin, "analyze", "--threads", "1", str(path)]),
         Tool(TCPWIN_TWO, lambda path: [*tcpwin, "analyze", "--threads", "2", str(path)]),
         Tool(JSON, lambda path: [*tcpwin, "analyze", "--threads", "1", "--json", str(path)]),
+        Tool(EARLIER, lambda path: [*earlier, "analyze", "--threads", "1", str(path)]),
+        Tool(CSV, lambda path: [*tcpwin, "packets", str(path)]),
         Tool(PARQUET, lambda path: [*tcpwin, "packets", "--format", "parquet", "-o", str(parquet), str(path)]),
         Tool(LIBRARY, lambda path: [sys.executable, "-c", ANALYZE, str(path)]),
         Tool(
@@ -80,6 +86,8 @@ def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]
         Tool(TSHARK, lambda path: ["tshark", "-r", str(path), *desegment, "-T", "fields", *fields], environment),
         Tool(TCPDUMP, lambda path: ["tcpdump", "-r", str(path), "-w", "/dev/null"]),
         Tool(INFLATE, lambda path: [str(inflate), str(path)]),
+        Tool(GZIP, lambda path: ["gzip", "-dc", str(path)]),
+        Tool(PYTHON, lambda _: [sys.executable, "-c", "pass"]),
     ]
     return {tool.name: tool for tool in tools}
 
