@@ -89,7 +89,10 @@ impl CaptureReader {
     pub(super) fn open_with(path: &Path, buffer_bytes: usize) -> Result<Self, CaptureError> {
         let name = path.to_string_lossy();
         match File::open(path) {
-            Ok(file) => Self::from_stream(Box::new(file), &name, buffer_bytes, u64::MAX, true),
+            Ok(file) => {
+                let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+                Self::from_stream(Box::new(file), &name, buffer_bytes, u64::MAX, is_regular)
+            }
             Err(error) => Err(unreadable(&name, &error)),
         }
     }
@@ -102,7 +105,8 @@ impl CaptureReader {
         Self::from_stream(reader, name, buffer_bytes, u64::MAX, false)
     }
 
-    /// `may_read_ahead`: whether another thread may read from `reader`, which nobody interrupts.
+    /// `may_read_ahead`: whether another thread may read from `reader`, which must never wait for a writer, because
+    /// the end of this reader waits for that thread.
     fn from_stream(
         reader: Box<dyn Read + Send>,
         name: &str,

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
 use std::sync::Arc;
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 
 use super::input::{copy_prefix, Stream};
 
@@ -29,6 +29,19 @@ struct Ahead {
     len: usize,
     is_over: bool,
     bytes_on_disk: Arc<AtomicU64>,
+    /// Dropped last: the thread ends once nobody receives its blocks.
+    _thread: Joined,
+}
+
+/// A thread that ends, and closes the file, before its reader is gone.
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Return a stream with the same data and errors, and the bytes of the file that were read for what it has returned;
@@ -43,9 +56,9 @@ pub fn ahead(stream: Stream, counted: Arc<AtomicU64>) -> (Stream, Arc<AtomicU64>
             decompress_all(stream, &counted_there, &blocks, &empty);
         }
     };
-    if Builder::new().spawn(work).is_err() {
+    let Ok(thread) = Builder::new().spawn(work) else {
         return (stream, counted);
-    }
+    };
     let bytes_on_disk = Arc::new(AtomicU64::new(counted.load(Ordering::Relaxed)));
     // The thread waits for it.
     let _ = give.send(stream);
@@ -57,6 +70,7 @@ pub fn ahead(stream: Stream, counted: Arc<AtomicU64>) -> (Stream, Arc<AtomicU64>
         len: 0,
         is_over: false,
         bytes_on_disk: Arc::clone(&bytes_on_disk),
+        _thread: Joined(Some(thread)),
     };
     (Box::new(reader), bytes_on_disk)
 }
@@ -105,5 +119,40 @@ impl Read for Ahead {
         let count = copy_prefix(rest, out);
         self.taken += count;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A file without an end that takes its time to close.
+    struct Endless(Arc<AtomicBool>);
+
+    impl Read for Endless {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            Ok(out.len())
+        }
+    }
+
+    impl Drop for Endless {
+        fn drop(&mut self) {
+            sleep(Duration::from_millis(100));
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_file_is_closed_once_its_reader_is_gone() {
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let (mut reader, _) = ahead(Box::new(Endless(Arc::clone(&is_closed))), Arc::default());
+        assert_eq!(reader.read(&mut [0; 10]).unwrap(), 10);
+        assert!(!is_closed.load(Ordering::Relaxed));
+        drop(reader);
+        assert!(is_closed.load(Ordering::Relaxed));
     }
 }
