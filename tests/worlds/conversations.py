@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from servers.scenario import run
+from worlds.owners import changed_by, expected_owners, gains_of, is_fix_right
 
 import tcpwin
 from tcpwin.lab import LiftResult, Scenario, Times, conversation, conversation_story, lift_result, lifted, lifts_of
@@ -83,10 +84,19 @@ class Row:
         return self.verdict.limit in self.result.alike
 
     @property
+    def is_owner_right(self) -> bool:
+        return self.verdict.owner in expected_owners(self.result)
+
+    @property
+    def is_fix_right(self) -> bool:
+        return is_fix_right(
+            changed_by(self.verdict), self.result.alike, gains_of(self.result), self.result.base.completion_ns
+        )
+
+    @property
     def gain_ns(self) -> int:
         """Return the most that lifting the named limit gained."""
-        gains = (each.gain_ns for each in self.result.gains if each.lift.limit == self.verdict.limit)
-        return max(0, *gains, 0)
+        return max(0, gains_of(self.result).get(self.verdict.limit, 0))
 
     @property
     def is_near(self) -> bool:
@@ -108,11 +118,14 @@ def rows_of(folder: Path, lines: Sequence[str]) -> Iterator[Row]:
 
 def summary(rows: Sequence[Row]) -> str:
     """Return a table: right, certain and wrong, costs, by capture point."""
-    lines = ["| captured at the | worlds | right | certain and wrong | cost right |", "|---|---|---|---|---|"]
+    lines = ["| captured at the | worlds | right | owner right | fix right | certain and wrong | cost right |"]
+    lines.append("|---|---|---|---|---|---|---|")
     for point in POINTS:
         mine = [row for row in rows if row.point == point]
         counts = [
             sum(row.is_right for row in mine),
+            sum(row.is_owner_right for row in mine),
+            sum(row.is_fix_right for row in mine),
             sum(not row.is_right and row.verdict.confidence == "certain" for row in mine),
             sum(row.is_near for row in mine),
         ]

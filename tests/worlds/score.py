@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from worlds.owners import changed_by, expected_owners, gains_of, is_fix_right
 from worlds.peers import by_chronographs, by_tcptrace, by_tshark, groups_of
 from worlds.truths import SEEDS, Truth, read_truths
 
@@ -34,11 +35,16 @@ NEAR = 0.1
 
 @dataclass(frozen=True)
 class Answer:
-    """A tool's answer for one capture: the remaining limits, and confidence and cost if it gives them."""
+    """A tool's answer for one capture: the remaining limits, and the rest if it gives it.
+
+    `changed`: the limits that its fix lifts.
+    """
 
     limits: tuple[str, ...]
     confidence: str = ""
     cost_ns: int | None = None
+    owner: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Row:
     """One world at one end.
 
     Attributes:
+        owners: who can lift those that gain about most.
         gains_ns: of each limit, the most that lifting it gained.
         answers: by tool: ``packets`` and ``snapshots`` are tcpwin's.
         algorithm: the sender's congestion control, as drawn.
@@ -58,6 +65,7 @@ class Row:
     end: str
     limit: str
     alike: tuple[str, ...]
+    owners: tuple[str, ...]
     completion_ns: int
     gains_ns: dict[str, int]
     answers: dict[str, Answer]
@@ -67,6 +75,14 @@ class Row:
     def is_right(self, tool: str) -> bool:
         """Return whether a remaining limit gains about most."""
         return bool(set(self.answers[tool].limits) & set(self.alike))
+
+    def is_owner_right(self, tool: str) -> bool:
+        """Return whether the owner can lift a limit that gains about most."""
+        return self.answers[tool].owner in self.owners
+
+    def is_fix_right(self, tool: str) -> bool:
+        """Return whether the fix changes what lifting gained from."""
+        return is_fix_right(self.answers[tool].changed, self.alike, self.gains_ns, self.completion_ns)
 
     def is_near(self, tool: str) -> bool:
         """Return whether the cost is about the gain of lifting the named limit."""
@@ -89,9 +105,6 @@ def rows_of(bundles: Path, seed: int) -> list[Row]:
 
 def _world(bundle: Path, truth: Truth) -> Iterable[Row]:
     result = truth.result
-    gains_ns: dict[str, int] = {}
-    for gain in result.gains:
-        gains_ns[gain.lift.limit] = max(gain.gain_ns, gains_ns.get(gain.lift.limit, gain.gain_ns))
     with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(bundle) as members:
         members.extractall(name)
         folder = next(Path(name).iterdir())
@@ -115,8 +128,9 @@ def _world(bundle: Path, truth: Truth) -> Iterable[Row]:
                 end,
                 result.limit,
                 tuple(result.alike),
+                expected_owners(result),
                 result.base.completion_ns,
-                gains_ns,
+                gains_of(result),
                 answers,
                 truth.drawn["sysctl"][CONGESTION_CONTROL],
                 connection.b_to_a.sender_algorithm or "",
@@ -128,22 +142,27 @@ def _largest(analysis: tcpwin.Analysis) -> tcpwin.Connection:
 
 
 def _answer(verdict: Verdict) -> Answer:
-    return Answer((verdict.limit,), verdict.confidence, verdict.cost_ns)
+    return Answer((verdict.limit,), verdict.confidence, verdict.cost_ns, verdict.owner, changed_by(verdict))
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return a table: right, certain and wrong, costs, by end and tool."""
-    lines = ["| at the | by | worlds | right | certain and wrong | cost right |", "|---|---|---|---|---|---|"]
+    """Return a table: limit, owner and fix right, certain and wrong, costs, by end and tool."""
+    lines = [
+        "| at the | by | worlds | right | owner right | fix right | certain and wrong | cost right |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for end in ENDS:
         mine = [row for row in rows if row.end == end]
         for tool, name in (("packets", "tcpwin, packets alone"), ("snapshots", "tcpwin, with snapshots")):
-            right = sum(row.is_right(tool) for row in mine)
-            sure = sum(row.answers[tool].confidence == CERTAIN and not row.is_right(tool) for row in mine)
-            near = sum(row.is_near(tool) for row in mine)
-            total = len(mine)
-            lines.append(
-                f"| {end} | {name} | {total} | {_of(right, total)} | {_of(sure, total)} | {_of(near, total)} |"
+            counts = (
+                sum(row.is_right(tool) for row in mine),
+                sum(row.is_owner_right(tool) for row in mine),
+                sum(row.is_fix_right(tool) for row in mine),
+                sum(row.answers[tool].confidence == CERTAIN and not row.is_right(tool) for row in mine),
+                sum(row.is_near(tool) for row in mine),
             )
+            cells = " | ".join(_of(count, len(mine)) for count in counts)
+            lines.append(f"| {end} | {name} | {len(mine)} | {cells} |")
     return "\n".join(lines)
 
 

@@ -51,6 +51,7 @@ def test_the_same_answer_at_the_client_in_the_middle_and_at_the_server(number: i
     assert len(rows) == len(POINTS)
     assert all(row.is_right for row in rows), [row.verdict.limit for row in rows]
     assert len({row.verdict.owner for row in rows}) == 1
+    assert all(row.is_owner_right and row.is_fix_right for row in rows), [row.verdict.owner for row in rows]
 
 
 def test_rows_are_judged_from_a_folder_of_captures(tmp_path: Path) -> None:
@@ -61,4 +62,4 @@ def test_rows_are_judged_from_a_folder_of_captures(tmp_path: Path) -> None:
         shutil.copy(KEPT / f"{SEED}-{NUMBERS[0]:03d}-{point}.pcap.gz", folder / f"{point}.pcap")
     rows = list(rows_of(tmp_path, [lines_of(SEED)[NUMBERS[0]]]))
     assert [row.point for row in rows] == list(POINTS)
-    assert all(row.is_right and row.is_near for row in rows)
+    assert all(row.is_right and row.is_owner_right and row.is_fix_right and row.is_near for row in rows)

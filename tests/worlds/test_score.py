@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import all_cases
+from worlds.owners import is_fix_right
 from worlds.peers import APPLICATION, NETWORK, NOTHING, RECEIVER, SEND_BUFFER, by_chronographs, by_tcptrace, by_tshark
 from worlds.score import Answer, Row, algorithms, compare_tools, confusion, main, rows_of, summary
 from worlds.truths import read_truths
@@ -20,15 +21,19 @@ ROOT = Path(__file__).parents[2]
 LAB = ROOT / "captures" / "lab"
 WORLDS = Path(__file__).with_name("captures")
 SECOND_NS = 10**9
+OWNERS = {"receiver_window": "client_host", "path_loss": "network", "send_buffer": "server_host", "capture": "nobody"}
 
 
 def row(named: str, *, cost_s: float = 8, confidence: str = "certain") -> Row:
     """Ten seconds, of which a larger window saves eight, and less loss seven and a half."""
-    answers = {tool: Answer((named,), confidence, round(cost_s * SECOND_NS)) for tool in ("packets", "snapshots")}
+    answers = {
+        tool: Answer((named,), confidence, round(cost_s * SECOND_NS), OWNERS[named], (named,))
+        for tool in ("packets", "snapshots")
+    }
     answers["tshark"] = Answer(tuple(sorted(RECEIVER)))
     gains = {"receiver_window": 8 * SECOND_NS, "path_loss": 75 * SECOND_NS // 10, "send_buffer": -SECOND_NS}
     alike = ("receiver_window", "path_loss")
-    return Row(1, 0, "made", "sender", "receiver_window", alike, 10 * SECOND_NS, gains, answers)
+    return Row(1, 0, "made", "sender", "receiver_window", alike, ("client_host",), 10 * SECOND_NS, gains, answers)
 
 
 def test_a_limit_that_gains_alike_is_right() -> None:
@@ -64,7 +69,9 @@ def test_the_tables_count_rows() -> None:
         row("send_buffer"),
         row("send_buffer", confidence="likely", cost_s=0),
     ]
-    assert "| sender | tcpwin, packets alone | 4 | 2 (50 %) | 1 (25 %) | 3 (75 %) |" in summary(rows)
+    assert "| sender | tcpwin, packets alone | 4 | 2 (50 %) | 1 (25 %) | 2 (50 %) | 1 (25 %) | 3 (75 %) |" in summary(
+        rows
+    )
     # Other tools only distinguish groups: loss and window differ, and a buffer is the sender's.
     assert "| tshark | 4 (100 %) |  |" in compare_tools(rows)
     assert confusion(rows, "sender", "packets").splitlines()[2:] == [
@@ -83,6 +90,25 @@ def test_the_table_of_algorithms_counts_those_reported() -> None:
         "| cubic |  |  | 1 | 0 |",
         "| reno |  |  | **1** | 1 |",
     ]
+
+
+@all_cases(
+    ("changed", "alike", "is_right"),
+    [
+        (("receiver_window",), ("receiver_window", "path_rate"), True),
+        (("send_buffer",), ("receiver_window",), False),
+        ((), ("receiver_window",), False),
+        # Nobody makes the path faster; a fix that gains something is welcome, one that gains nothing is not.
+        ((), ("path_rate",), True),
+        (("path_loss",), ("path_rate",), True),
+        (("send_buffer",), ("path_rate",), False),
+        ((), ("none",), True),
+        (("receiver_window",), ("none",), False),
+    ],
+)
+def test_a_fix_lifts_what_gained(changed: tuple[str, ...], alike: tuple[str, ...], *, is_right: bool) -> None:
+    gains = {"path_rate": 8, "path_loss": 1, "send_buffer": 0, "receiver_window": 0}
+    assert is_fix_right(changed, alike, gains, 10) is is_right
 
 
 @all_cases(
@@ -133,7 +159,8 @@ def test_bundles_are_scored_by_their_truths(tmp_path: Path, capsys: pytest.Captu
     assert [(each.number, each.end, each.limit) for each in rows] == [
         (4, end, truth.result.limit) for end in ("sender", "receiver")
     ]
-    assert all(each.is_right("packets") and each.is_near("packets") for each in rows)
+    for is_right in (Row.is_right, Row.is_owner_right, Row.is_fix_right, Row.is_near):
+        assert all(is_right(each, "packets") for each in rows)
     assert rows[0].answers["ss"].limits == ()
     assert main([str(tmp_path), "--json"]) == 0
     assert [json.loads(line)["end"] for line in capsys.readouterr().out.splitlines()] == ["sender", "receiver"]

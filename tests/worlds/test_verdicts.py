@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import all_cases
+from worlds.owners import changed_by, expected_owners, gains_of, is_fix_right
 from worlds.truths import Truth, read_truths
 
 import tcpwin
@@ -35,10 +36,12 @@ def test_there_are_captures_of_both_ends() -> None:
 
 @all_cases("path", CAPTURES, ids=ids)
 def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
-    truth = truth_of(path)
+    result = truth_of(path).result
     verdict = tcpwin.analyze(path).connections[0].verdict
-    assert verdict.limit in truth.result.alike
+    assert verdict.limit in result.alike
     assert verdict.direction == "b_to_a"
+    assert verdict.owner in expected_owners(result)
+    assert is_fix_right(changed_by(verdict), result.alike, gains_of(result), result.base.completion_ns)
 
 
 @all_cases("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)

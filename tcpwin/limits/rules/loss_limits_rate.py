@@ -12,10 +12,10 @@ link could carry. A larger receive window changes nothing.
 There were at least `recoveries` fast recoveries, `recovery_share` is at least `share`, and the cost is at least
 `cost_ns`. The cost is `recovery_ns` without the time spent waiting for timers, which TW301 and TW302 report. The rule
 is silent if half of the retransmissions are proved needless, if the receive window held the sender back for most of the
-time, or if the path was full for most of the time and loss itself cost less than `cost_ns`: BBR at the path's rate is
-almost always in recovery and loses nothing by it. The value `mathis_bps` is what a Reno sender achieves at this loss
-rate on this path: MSS ÷ RTT · √(3/2) ÷ √p, where p is recoveries per data segment (Mathis et al., CCR 27(3), 1997). It
-is a rough guide, not a measurement.
+time, or if the path was full for most of the time and loss itself cost less than `cost_ns` or than `share` of the time:
+a full queue drops segments, and BBR at the path's rate is almost always in recovery. The value `mathis_bps` is what a
+Reno sender achieves at this loss rate on this path: MSS ÷ RTT · √(3/2) ÷ √p, where p is recoveries per data segment
+(Mathis et al., CCR 27(3), 1997). It is a rough guide, not a measurement.
 
 ## When it is wrong
 
@@ -54,7 +54,8 @@ def judge(case: Case) -> Iterator[Finding]:
     cost_ns = _cost_ns(data)
     if cost_ns < case.settings["cost_ns"] or window_ns > HALF * busy_ns(case):
         return
-    if _is_the_paths(data, case.settings["cost_ns"], case.connection.duration_ns):
+    life_ns = case.connection.duration_ns
+    if _is_the_paths(data, max(case.settings["cost_ns"], case.settings["share"] * life_ns), life_ns):
         return
     if copied_after_ns(case) is not None:
         return
@@ -63,7 +64,6 @@ def judge(case: Case) -> Iterator[Finding]:
     events = resent(case, "fast", "recovery", "lost_retransmission")
     start_ns, end_ns = span_of(events)
     guilty = culprit(case, events)
-    life_ns = case.connection.duration_ns
     share = data.recovery_ns / life_ns if life_ns else 0.0
     lost = data.resent_segments / data.data_segments
     mathis_bps = mathis_rate_bps(data.mss_bytes, round_trip_ns(case), data.recoveries / data.data_segments)
