@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use crate::output::address;
+use crate::output::decimal::push_decimal;
 use crate::output::field::{ConnectionView, DirectionView, Field, Value, Within};
 use crate::output::groups::{connection_groups, direction_groups, MEMBERS};
-use crate::output::rows::Digits;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::connection::state::Connection;
 use crate::tcp::window::zero::Episode;
@@ -315,7 +315,7 @@ pub fn write_int(out: &mut String, number: i64) {
     if number < 0 {
         out.push('-');
     }
-    out.push_str(Digits::of(number.unsigned_abs()).text());
+    push_decimal(out, number.unsigned_abs());
 }
 
 /// Numbers below this are exact as floating point.

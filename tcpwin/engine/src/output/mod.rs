@@ -6,6 +6,7 @@ mod budget_track;
 pub mod columns;
 pub mod comment;
 pub mod copy;
+mod decimal;
 pub mod detail;
 pub mod event_fields;
 pub mod exchanges;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::event::{Events, NAMES};
 use crate::output::address::address_text;
+use crate::output::decimal::{push_decimal, Text};
 use crate::output::pass::Sink;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;
@@ -68,6 +69,9 @@ impl ChosenColumns {
     }
 }
 
+/// The columns from `connection` to `dport`.
+const ENDS: usize = 6;
+
 /// Writes the table during a pass, which a write error stops.
 pub trait RowSink: Sink {
     /// Write what is left. Return the number of rows.
@@ -89,24 +93,37 @@ pub struct RowWriter<W: Write> {
     format: Format,
     only: Option<u32>,
     chosen: ChosenColumns,
-    /// Rows that are not yet written.
-    rows_text: Vec<u8>,
-    /// Each at the place that its last bytes choose.
-    addresses: Vec<Written>,
+    /// Rows that are not yet written, and room.
+    block: Vec<u8>,
+    filled: usize,
+    /// What rows of the same connection and direction share, each at the place that their numbers choose.
+    shared: Vec<Shared>,
     error: Option<io::Error>,
     pub rows: u64,
 }
 
-/// Addresses whose text is kept; a power of two.
-const WRITTEN: usize = 256;
+/// Connections whose shared text is kept, times two for their directions; a power of two.
+const SHARED: usize = 1 << 12;
+/// More than the longest text, of JSON with IPv6.
+const SHARED_BYTES: usize = 176;
+/// More than the longest text of CSV with IPv4.
+const SHORT_BYTES: usize = 64;
 
-/// An address and its text.
+/// The columns from `connection` to `dport` of one direction's rows, as text.
 #[derive(Clone)]
-struct Written {
-    address: [u8; 16],
-    /// As long as the longest address.
-    text: [u8; 40],
+struct Shared {
+    /// Twice the connection's number, and 1 for the initiator's rows; `u64::MAX` for no direction.
+    key: u64,
     length: usize,
+    text: [u8; SHARED_BYTES],
+}
+
+impl Shared {
+    const NOTHING: Shared = Shared {
+        key: u64::MAX,
+        length: 0,
+        text: [0; SHARED_BYTES],
+    };
 }
 
 impl<W: Write> RowWriter<W> {
@@ -128,33 +145,51 @@ impl<W: Write> RowWriter<W> {
             format,
             only,
             chosen,
-            rows_text: Vec::with_capacity(BLOCK_BYTES),
-            addresses: vec![Written::of([0; 16]); WRITTEN],
+            block: vec![0; BLOCK_BYTES],
+            filled: 0,
+            shared: vec![Shared::NOTHING; SHARED],
             error: None,
             rows: 0,
         })
     }
 
-    fn write_row(&mut self, segment: &Segment, annotation: &Annotation) -> io::Result<()> {
-        if self.rows_text.len() > BLOCK_BYTES - ROW_BYTES {
-            self.out.write_all(&self.rows_text)?;
-            self.rows_text.clear();
+    fn write_block(&mut self) -> io::Result<()> {
+        let filled = std::mem::take(&mut self.filled);
+        self.out
+            .write_all(self.block.get(..filled).unwrap_or_default())
+    }
+
+    fn write(&mut self, segment: &Segment, annotation: &Annotation) -> io::Result<()> {
+        if self.format == Format::Csv && self.chosen == ChosenColumns::ALL {
+            self.write_row::<true>(segment, annotation)
+        } else {
+            self.write_row::<false>(segment, annotation)
         }
-        let mut row = Row {
-            line: &mut self.rows_text,
-            is_json: self.format == Format::JsonLines,
+    }
+
+    /// `IS_PLAIN`: as CSV with all columns, which needs no test for each column.
+    fn write_row<const IS_PLAIN: bool>(
+        &mut self,
+        segment: &Segment,
+        annotation: &Annotation,
+    ) -> io::Result<()> {
+        if self.filled > BLOCK_BYTES - ROW_BYTES {
+            self.write_block()?;
+        }
+        let room = self.block.get_mut(self.filled..);
+        let Some(bytes) = room.and_then(|room| room.first_chunk_mut()) else {
+            return Ok(());
+        };
+        let mut row = Row::<IS_PLAIN> {
+            line: Line { bytes, length: 0 },
+            is_json: !IS_PLAIN && self.format == Format::JsonLines,
             chosen: self.chosen,
             column: 0,
             is_first: true,
         };
         row.number(segment.frame);
         row.signed(segment.time_ns);
-        row.number(annotation.connection.into());
-        row.text(direction_name(annotation.is_from_initiator));
-        row.address(segment.src, &mut self.addresses);
-        row.number(segment.src_port.into());
-        row.address(segment.dst, &mut self.addresses);
-        row.number(segment.dst_port.into());
+        row.ends(segment, annotation, &mut self.shared);
         row.number(segment.seq.into());
         row.number(segment.ack.into());
         row.number(segment.payload_len.into());
@@ -167,21 +202,8 @@ impl<W: Write> RowWriter<W> {
         row.optional(annotation.rtt_ns);
         row.events(annotation.events);
         row.end();
+        self.filled += row.line.length;
         Ok(())
-    }
-}
-
-impl Written {
-    fn of(address: [u8; 16]) -> Written {
-        let written = address_text(&address);
-        let mut text = [0; 40];
-        let length = written.len().min(text.len());
-        text[..length].copy_from_slice(&written.as_bytes()[..length]);
-        Written {
-            address,
-            text,
-            length,
-        }
     }
 }
 
@@ -190,8 +212,7 @@ impl<W: Write> RowSink for RowWriter<W> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        self.out.write_all(&self.rows_text)?;
-        self.rows_text.clear();
+        self.write_block()?;
         self.out.flush()?;
         Ok(self.rows)
     }
@@ -203,7 +224,7 @@ impl<W: Write> Sink for RowWriter<W> {
             return true;
         }
         self.rows += 1;
-        match self.write_row(segment, annotation) {
+        match self.write(segment, annotation) {
             Ok(()) => true,
             Err(error) => {
                 self.error = Some(error);
@@ -213,32 +234,65 @@ impl<W: Write> Sink for RowWriter<W> {
     }
 }
 
+/// The bytes of a row, which are enough for the longest.
+struct Line<'a> {
+    bytes: &'a mut [u8; ROW_BYTES],
+    length: usize,
+}
+
+impl Line<'_> {
+    /// Append the first `count` bytes: a copy of constant length takes a few instructions, one of variable length a
+    /// call.
+    #[inline(always)]
+    fn push_short<const N: usize>(&mut self, text: &[u8; N], count: usize) {
+        let room = self.bytes.get_mut(self.length..);
+        if let Some(place) = room.and_then(|room| room.first_chunk_mut::<N>()) {
+            *place = *text;
+            self.length += count;
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, text: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.length..self.length + text.len()) {
+            place.copy_from_slice(text);
+            self.length += text.len();
+        }
+    }
+}
+
+impl Text for Line<'_> {
+    #[inline(always)]
+    fn push_digits(&mut self, digits: [u8; 8], count: usize) {
+        self.push_short(&digits, count);
+    }
+}
+
 /// A row being written. No value contains a character that either format must escape.
-struct Row<'a> {
-    line: &'a mut Vec<u8>,
+struct Row<'a, const IS_PLAIN: bool> {
+    line: Line<'a>,
     is_json: bool,
     chosen: ChosenColumns,
     column: usize,
     is_first: bool,
 }
 
-impl Row<'_> {
+impl<const IS_PLAIN: bool> Row<'_, IS_PLAIN> {
     /// Start the next column; false if it is not selected.
     #[inline(always)]
     fn begin(&mut self) -> bool {
         let column = self.column;
         self.column += 1;
-        if !self.chosen.has(column) {
+        if !IS_PLAIN && !self.chosen.has(column) {
             return false;
         }
         if self.is_json {
-            let opening = if self.is_first { b'{' } else { b',' };
-            self.line.extend_from_slice(&[opening, b'"']);
             let name = COLUMNS.get(column).copied().unwrap_or_default();
-            self.line.extend_from_slice(name.as_bytes());
-            self.line.extend_from_slice(b"\":");
+            self.line.push(if self.is_first { b"{\"" } else { b",\"" });
+            self.line.push(name.as_bytes());
+            self.line.push(b"\":");
         } else if !self.is_first {
-            self.line.push(b',');
+            self.line.push(b",");
         }
         self.is_first = false;
         true
@@ -247,7 +301,7 @@ impl Row<'_> {
     #[inline(always)]
     fn number(&mut self, value: u64) {
         if self.begin() {
-            push_decimal(self.line, value);
+            push_decimal(&mut self.line, value);
         }
     }
 
@@ -255,9 +309,9 @@ impl Row<'_> {
     fn signed(&mut self, value: i64) {
         if self.begin() {
             if value < 0 {
-                self.line.push(b'-');
+                self.line.push(b"-");
             }
-            push_decimal(self.line, value.unsigned_abs());
+            push_decimal(&mut self.line, value.unsigned_abs());
         }
     }
 
@@ -267,8 +321,8 @@ impl Row<'_> {
             return;
         }
         match value {
-            Some(value) => push_decimal(self.line, value),
-            None if self.is_json => self.line.extend_from_slice(b"null"),
+            Some(value) => push_decimal(&mut self.line, value),
+            None if self.is_json => self.line.push(b"null"),
             None => {}
         }
     }
@@ -277,22 +331,41 @@ impl Row<'_> {
     fn text(&mut self, value: &str) {
         if self.begin() {
             self.quote();
-            self.line.extend_from_slice(value.as_bytes());
+            self.line.push(value.as_bytes());
             self.quote();
         }
     }
 
+    /// Write what all rows of the segment's direction share.
     #[inline(always)]
-    fn address(&mut self, address: [u8; 16], known: &mut [Written]) {
-        if self.begin() {
-            self.quote();
-            let place = usize::from(address[15] ^ address[14].rotate_left(4) ^ address[13]);
-            let written = &mut known[place % WRITTEN];
-            if written.address != address {
-                *written = Written::of(address);
+    fn ends(&mut self, segment: &Segment, annotation: &Annotation, shared: &mut [Shared]) {
+        let key = u64::from(annotation.connection) << 1 | u64::from(annotation.is_from_initiator);
+        let Some(known) = shared.get_mut(key as usize % SHARED) else {
+            return;
+        };
+        if known.key == key {
+            match known.text.first_chunk::<SHORT_BYTES>() {
+                Some(text) if known.length <= SHORT_BYTES => {
+                    self.line.push_short(text, known.length);
+                }
+                _ => self.line.push_short(&known.text, known.length),
             }
-            push_short(self.line, &written.text, written.length);
-            self.quote();
+            self.column += ENDS;
+            self.is_first &= known.length == 0;
+            return;
+        }
+        let begin = self.line.length;
+        self.number(annotation.connection.into());
+        self.text(direction_name(annotation.is_from_initiator));
+        self.text(&address_text(&segment.src));
+        self.number(segment.src_port.into());
+        self.text(&address_text(&segment.dst));
+        self.number(segment.dst_port.into());
+        let written = self.line.bytes.get(begin..self.line.length);
+        let written = written.unwrap_or_default();
+        if let Some(text) = known.text.get_mut(..written.len()) {
+            text.copy_from_slice(written);
+            (known.key, known.length) = (key, written.len());
         }
     }
 
@@ -300,7 +373,7 @@ impl Row<'_> {
         if self.begin() {
             self.quote();
             if events != 0 {
-                write_event_names(events, |part| self.line.extend_from_slice(part.as_bytes()));
+                write_event_names(events, |part| self.line.push(part.as_bytes()));
             }
             self.quote();
         }
@@ -308,106 +381,18 @@ impl Row<'_> {
 
     fn quote(&mut self) {
         if self.is_json {
-            self.line.push(b'"');
+            self.line.push(b"\"");
         }
     }
 
     fn end(&mut self) {
         if self.is_json {
-            let end: &[u8] = if self.is_first { b"{}\n" } else { b"}\n" };
-            self.line.extend_from_slice(end);
-        } else {
-            self.line.push(b'\n');
+            self.line
+                .push(if self.is_first { b"{}" } else { &b"}"[..] });
         }
+        self.line.push(b"\n");
     }
 }
-
-/// Append a number in decimal.
-#[inline(always)]
-fn push_decimal(line: &mut Vec<u8>, value: u64) {
-    let digits = Digits::of(value);
-    push_short(line, digits.rest(), digits.count());
-}
-
-/// Append the first `count` bytes: a copy of constant length takes a few instructions, one of variable length a call.
-#[inline(always)]
-fn push_short<const N: usize>(line: &mut Vec<u8>, text: &[u8; N], count: usize) {
-    let length = line.len();
-    line.extend_from_slice(text);
-    line.truncate(length + count);
-}
-
-/// Digits of the longest number, u64's largest.
-const MOST_DIGITS: usize = 20;
-
-/// A number's decimal digits.
-pub struct Digits {
-    /// The digits end in the middle, so that as many bytes follow the first one, wherever it is.
-    bytes: [u8; 2 * MOST_DIGITS],
-    first: usize,
-}
-
-impl Digits {
-    #[inline(always)]
-    pub fn of(mut value: u64) -> Digits {
-        let mut bytes = [0; 2 * MOST_DIGITS];
-        let mut first = MOST_DIGITS;
-        // Eight digits at a time need no division of 64 bits.
-        while value >= 100_000_000 {
-            let mut eight = (value % 100_000_000) as u32;
-            value /= 100_000_000;
-            for _ in 0..4 {
-                first -= 2;
-                bytes[first..first + 2].copy_from_slice(&PAIRS[(eight % 100) as usize]);
-                eight /= 100;
-            }
-        }
-        let mut rest = value as u32;
-        while rest >= 100 {
-            first -= 2;
-            bytes[first..first + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
-            rest /= 100;
-        }
-        let [ten, one] = PAIRS[(rest % 100) as usize];
-        first -= 1;
-        bytes[first] = one;
-        if rest >= 10 {
-            first -= 1;
-            bytes[first] = ten;
-        }
-        Digits { bytes, first }
-    }
-
-    #[inline(always)]
-    pub fn count(&self) -> usize {
-        MOST_DIGITS - self.first
-    }
-
-    /// The digits, and zeros behind them.
-    #[inline(always)]
-    fn rest(&self) -> &[u8; MOST_DIGITS] {
-        (self.bytes.get(self.first..))
-            .and_then(<[u8]>::first_chunk)
-            .unwrap_or(&[0; MOST_DIGITS])
-    }
-
-    #[inline(always)]
-    pub fn text(&self) -> &str {
-        let digits = self.bytes.get(self.first..MOST_DIGITS);
-        std::str::from_utf8(digits.unwrap_or_default()).unwrap_or_default()
-    }
-}
-
-/// The digits of 0 to 99.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
-        number += 1;
-    }
-    pairs
-};
 
 pub fn direction_name(is_from_initiator: bool) -> &'static str {
     if is_from_initiator {
@@ -466,7 +451,7 @@ mod tests {
         let write = |format| {
             let mut out = Vec::new();
             let mut writer = RowWriter::new(&mut out, format, None, ChosenColumns::ALL).unwrap();
-            writer.write_row(&segment, &annotation).unwrap();
+            writer.write(&segment, &annotation).unwrap();
             writer.finish().unwrap();
             String::from_utf8(out).unwrap()
         };
@@ -482,6 +467,55 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_row_fits_and_repeats() {
+        let segment = Segment {
+            frame: u64::MAX,
+            time_ns: i64::MIN,
+            src: [0xab; 16],
+            dst: [0xcd; 16],
+            src_port: u16::MAX,
+            dst_port: u16::MAX,
+            seq: u32::MAX,
+            ack: u32::MAX,
+            payload_len: u32::MAX,
+            flags: 4095,
+            window: u16::MAX,
+            ..Segment::EMPTY
+        };
+        let annotation = Annotation {
+            connection: u32::MAX,
+            events: (0..NAMES.len()).fold(0, |events, place| events | 1 << place),
+            window_bytes: Some(u32::MAX),
+            shift: Some(14),
+            flight_bytes: Some(u32::MAX),
+            pipe_bytes: Some(u32::MAX),
+            rtt_ns: Some(u64::MAX),
+            ..Annotation::default()
+        };
+        for format in [Format::Csv, Format::JsonLines] {
+            let mut out = Vec::new();
+            let mut writer = RowWriter::new(&mut out, format, None, ChosenColumns::ALL).unwrap();
+            for _ in 0..1_000 {
+                writer.write(&segment, &annotation).unwrap();
+            }
+            writer.finish().unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let rows: Vec<&str> = text
+                .lines()
+                .skip(usize::from(format == Format::Csv))
+                .collect();
+            assert!(rows.len() == 1_000 && rows.iter().all(|row| *row == rows[0]));
+            assert!(rows[0].len() < ROW_BYTES - SHARED_BYTES);
+            assert!(rows[0].contains(&event_names(annotation.events)));
+            assert!(
+                rows[0].contains("-9223372036854775808")
+                    && rows[0].contains("18446744073709551615")
+            );
+            assert!(rows[0].contains("abab:abab:abab:abab:abab:abab:abab:abab"));
+        }
+    }
+
+    #[test]
     fn chosen_columns_are_in_table_order() {
         let write = |format| {
             let mut out = Vec::new();
@@ -491,7 +525,7 @@ mod tests {
                 frame: 3,
                 ..Segment::EMPTY
             };
-            writer.write_row(&segment, &annotation()).unwrap();
+            writer.write(&segment, &annotation()).unwrap();
             writer.finish().unwrap();
             String::from_utf8(out).unwrap()
         };
@@ -502,25 +536,5 @@ mod tests {
         let json = "{\"frame\":3,\"window\":null,\"events\":\"zero_window|window_shrink\"}\n";
         assert_eq!(write(Format::JsonLines), json);
         assert_eq!(ChosenColumns::of(["nonsense"].into_iter()), None);
-    }
-
-    #[test]
-    fn every_number_has_its_digits() {
-        for value in [
-            0,
-            7,
-            10,
-            99,
-            100,
-            1_000_000,
-            99_999_999,
-            100_000_000,
-            u64::MAX - 1,
-            u64::MAX,
-        ] {
-            let mut line = Vec::new();
-            push_decimal(&mut line, value);
-            assert_eq!(line, value.to_string().as_bytes());
-        }
     }
 }
