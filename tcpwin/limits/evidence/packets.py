@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from tcpwin.limits.case import Case
@@ -105,6 +104,8 @@ def packets_of(case: Case) -> Packets | None:
 
 def unwrapped(values: Numbers, base: int) -> Numbers:
     """Return sequence numbers relative to `base`, continued across the wrap, assuming steps below 2^31."""
+    import numpy as np
+
     if not len(values):
         return values
     relative = (values - base + SPACE // 2) % SPACE - SPACE // 2
@@ -115,6 +116,8 @@ def unwrapped(values: Numbers, base: int) -> Numbers:
 
 def sent_of(packets: Packets, side: str) -> Sent | None:
     """Return a side's data segments and their fate; None without data or without its peer's ACKs."""
+    import numpy as np
+
     own, peer = packets.sent_by(side), packets.sent_by("b" if side == "a" else "a")
     own = own.of((own["length"] > 0) & ~own.has(SYN))
     peer = peer.of(peer.has(ACK) & ~peer.has(RST))
@@ -132,6 +135,8 @@ def sent_of(packets: Packets, side: str) -> Sent | None:
 
 def _when_reached(acks: Numbers, times: Numbers, wanted: Numbers) -> Numbers:
     """Return when growing ACKs first reached each number; -1 if never."""
+    import numpy as np
+
     place = np.searchsorted(acks, wanted, side="left")
     reached = place < len(acks)
     found = np.full(len(wanted), -1, np.int64)
@@ -141,6 +146,8 @@ def _when_reached(acks: Numbers, times: Numbers, wanted: Numbers) -> Numbers:
 
 def _add_sacked(acked_ns: Numbers, start: Numbers, end: Numbers, sacks: Packets, base: int) -> None:
     """Note the segments in the newest block of each SACK; of many, only the first."""
+    import numpy as np
+
     sacks = sacks.of(np.arange(len(sacks)) < MOST_SACKS)
     lefts = (sacks["sack_left"] - base + SPACE // 2) % SPACE - SPACE // 2
     lefts += np.round((unwrapped(sacks["ack"], base) - lefts) / SPACE).astype(np.int64) * SPACE
@@ -155,6 +162,8 @@ def _copies(start: Numbers, end: Numbers, times: Numbers) -> tuple[Numbers, Numb
 
     Only segments that begin below what was sent before them can repeat anything: usually few.
     """
+    import numpy as np
+
     again_ns, first_ns = np.full(len(start), -1, np.int64), times.copy()
     before = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
     for number in map(int, np.flatnonzero(start < before)):

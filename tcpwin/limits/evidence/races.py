@@ -45,11 +45,11 @@ def keep_alive_race(case: Case) -> Race | None:
 
 
 def _find(case: Case) -> Race | None:
-    import numpy as np
-
     packets = packets_of(case)
     if packets is None:
         return None
+    import numpy as np
+
     fins = np.flatnonzero(packets.has(FIN) & ~packets.has(RST))
     if not len(fins):
         return None

@@ -54,18 +54,18 @@ def refused_near_edge(case: Case) -> RefusedNearEdge | None:
 def _find(case: Case) -> RefusedNearEdge | None:
     data = case.data
     most, waited_ns = data.receive_window_max_bytes, data.window_limited_ns + data.zero_window_ns
-    if not most or not waited_ns or data.resent_segments < FEWEST:
+    if not most or not waited_ns or data.resent_segments < FEWEST or not case.are_few:
         return None
     events = [event for event in events_of(case, side=case.sender) if event.cause and event.original_frame]
     return _positions(case, events, most) if len(events) >= FEWEST else None
 
 
 def _positions(case: Case, events: Sequence[Event], most: int) -> RefusedNearEdge | None:
-    import numpy as np
-
     table = table_of(case)
     if table is None:
         return None
+    import numpy as np
+
     lost = np.isin(table["frame"], [event.original_frame or 0 for event in events])
     is_data = (table["direction"] == case.sender) & (table["length"] > 0)
     windows = np.ma.asarray(table["window"])

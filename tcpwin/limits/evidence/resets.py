@@ -83,10 +83,10 @@ def reset_origin(case: Case) -> ResetOrigin | None:
 
 
 def _find(case: Case, packets: Packets | None) -> ResetOrigin | None:
-    import numpy as np
-
     if packets is None or case.connection.close not in ("reset", "refused"):
         return None
+    import numpy as np
+
     resets = np.flatnonzero(packets.has(RST))
     if not len(resets):
         return None

@@ -55,10 +55,10 @@ def find_shaping(case: Case) -> Shaping | None:
 
 
 def _find(case: Case, packets: Packets | None) -> Shaping | None:
-    import numpy as np
-
     if packets is None:
         return None
+    import numpy as np
+
     own = packets.sent_by(case.sender)
     own = own.of((own["length"] > 0) & ~own.has(SYN) & (own["tsval"] >= 0))
     if len(own) <= FEWEST:

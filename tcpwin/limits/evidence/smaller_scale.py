@@ -49,11 +49,11 @@ def _full_bytes(case: Case) -> int:
 
 def smaller_scale(case: Case, times: float) -> SmallerScale | None:
     """Return the smallest shift at whose right edges at least `times` and half of the short segments end."""
-    import numpy as np
-
     packets = packets_of(case)
     if packets is None or not len(packets):
         return None
+    import numpy as np
+
     own, peer = packets.sent_by(case.sender), packets.sent_by("b" if case.sender == "a" else "a")
     is_data = (own["length"] > 0) & ~own.has(SYN)
     own, peer = own.of(is_data), peer.of(peer.has(ACK) & ~peer.has(RST) & ~peer.has(SYN))

@@ -113,12 +113,12 @@ def drained_share(case: Case) -> float:
 
     Reads the source if allowed. A window that autotuning opens never falls so far.
     """
-    import numpy as np
-
     if not case.may_follow_series:
         data = case.data
         # From the fields alone: if the mean is below half of the maximum, the window was mostly there.
         return float(2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0))
+    import numpy as np
+
     series = case.connection.series("receive_window", direction=case.direction or "a_to_b")
     if len(series) == 0:
         return 0.0
@@ -149,12 +149,12 @@ def full_frames(case: Case, limit: int = FRAMES) -> tuple[int, ...]:
 
 
 def _near_the_edge(case: Case) -> list[int]:
-    import numpy as np
-
     mss_bytes, later_ns = case.data.mss_bytes, case.data.sender_shift_ns or 0
     table = case.table()
     if table is None:
         return []
+    import numpy as np
+
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
     edges: deque[tuple[int, int]] = deque()
     known: int | None = None

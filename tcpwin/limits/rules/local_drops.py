@@ -35,6 +35,7 @@ from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.loss import resent
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.reading import count_originals
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text
 
@@ -46,8 +47,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if (case.data.sender_shift_ns or 0) > case.settings["host_ns"]:
         return
     events = resent(case, *CAUSES)
+    if len(events) - count_originals(events) < case.settings["segments"]:
+        return
     unseen = [event for event in events if event.original_frame is None]
-    if len(unseen) < case.settings["segments"] or _were_seen(case, unseen):
+    if _were_seen(case, unseen):
         return
     data = case.data
     is_all = len(unseen) == len(events)

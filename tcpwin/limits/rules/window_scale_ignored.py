@@ -191,11 +191,11 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
 
 def _beyond_the_edge(case: Case) -> list[int]:
     """Return the frames whose data ends beyond every advertised right edge."""
-    import numpy as np
-
     table = case.table()
     if table is None:
         return [case.connection.first_frame]
+    import numpy as np
+
     columns = [
         np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in ("frame", "seq", "length", "ack", "window")
     ]
@@ -221,11 +221,11 @@ def _stops_at_raw_window(case: Case, following: Iterable[int]) -> tuple[list[int
 
     Before data of the receiver it had ended a message, whatever its size.
     """
-    import numpy as np
-
     table = case.table(others=following)
     if table is None:
         return [], 0
+    import numpy as np
+
     columns = [np.ma.filled(table[name].astype(np.int64), -1).tolist() for name in _ROW]
     frames: list[int] = []
     stops, raw = 0, -1
