@@ -3,8 +3,10 @@
 import asyncio
 import base64
 import io
+import json
 import logging
 import zipfile
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from reference import ROOT
 from web.crafted import API, HOSTILE_NAME, SECRET, analysed, many_connections, settle, upload
 
 from tcpwin_web.api.captures import watch_analysis
+from tcpwin_web.api.parts import json_text
+from tcpwin_web.results import queries
 
 START_NS = 1_700_000_000 * 10**9
 
@@ -247,6 +251,20 @@ def test_captures_are_searched_tagged_renamed_and_sorted(client: TestClient, cap
     client.patch(f"{API}/captures/{first}", json={"tags": ["wan"]})
     assert get(client, "/tags") == {"wan": 1}
     assert [each["id"] for each in get(client, "/captures", tag="wan")["captures"]] == [first]
+
+
+def test_rows_as_json_are_those_of_pages() -> None:
+    rows = polars.DataFrame(
+        {
+            "id": [0, 1, 2],
+            "rate": [0.5, nan, None],
+            "verdict.limit": ['é"\n\0', "b", None],
+            "verdict.share": [inf, 1, 0],
+        }
+    )
+    described = json.loads(json_text(queries.describe_rows(rows)))
+    assert json.loads(queries.rows_json(rows)) == described
+    assert json.loads(queries.rows_json(rows.select("id"))) == [{"id": 0}, {"id": 1}, {"id": 2}]
 
 
 def test_deleted_means_gone(client: TestClient, capture: bytes) -> None:

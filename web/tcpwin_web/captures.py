@@ -5,7 +5,7 @@ Deleting a capture removes its rows, its results, and every file that no other c
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
@@ -129,6 +129,12 @@ class Captures:
         """
         async with self._database.begin() as session:
             return await self._load(session, capture_id)
+
+    async def get_all(self, capture_ids: Iterable[str]) -> dict[str, Capture]:
+        """Return those of these captures that exist, with their files, by id."""
+        async with self._database.begin() as session:
+            query = select(Capture).where(Capture.id.in_(capture_ids)).options(selectinload(Capture.files))
+            return {capture.id: capture for capture in await session.scalars(query)}
 
     async def exists(self, capture_id: str) -> bool:
         """Whether there is such a capture; True if the database does not respond."""

@@ -8,6 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NoReturn
 
 from fastapi import HTTPException, Request
@@ -78,6 +79,7 @@ def counted_address(request: Request) -> str:
     return network_of(address_of(request))
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
     """Return an address as it is counted: the network of an IPv6 address."""
     try:

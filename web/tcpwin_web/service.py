@@ -36,13 +36,12 @@ from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import EncodingError, InUseError
 from tcpwin_web.twins import Twins
 from tcpwin_web.uploads.receive import text_name
+from tcpwin_web.watching import Watch
 
 SWEEP_SECONDS = 600
 CLAIM_SECONDS = 5
 UPLOAD_WAIT_SECONDS = 60.0
 """Maximum time that an upload waits for a slot before it is refused."""
-LOOKS = 4
-"""Concurrent database queries of progress streams: however many there are, pages find the database free."""
 TURNS, OTHERS_TURNS = 16, 2
 PRINTS = 2
 SHARED_PAGES = 2
@@ -142,7 +141,7 @@ class Service:
         """Whether the service was asked to stop: open streams end, so that nobody waits for them."""
         self.streams = Account("progress streams", STREAMS)
         self.followers = Account("pages that follow the recorder", FOLLOWERS)
-        self.looks = asyncio.Semaphore(LOOKS)
+        self.watch = Watch(self.captures)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:

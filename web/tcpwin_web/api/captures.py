@@ -17,16 +17,14 @@ from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
 from tcpwin_web.scales import MAX_SCALES, scales_of
 from tcpwin_web.selecting import MOST_FILTER, MOST_MOMENT, selection_of
-from tcpwin_web.service import Service
 from tcpwin_web.slots import current_caller
-from tcpwin_web.storage.database import unbroken
 from tcpwin_web.storage.models import Capture, File
 
 router = APIRouter(tags=["captures"])
 
 WATCH_SECONDS = 0.2
-QUERIES_PER_SECOND = 50
-"""Database queries per second of all streams together, so that they do not slow down other users."""
+LOOKS_PER_SECOND = 100
+"""Looks per second of all streams together, so that they do not slow down other users."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64), AfterValidator(plain)]], Field(max_length=20)]
 Filter = Annotated[
@@ -326,8 +324,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
     caller = current_caller()
     while not service.is_ending and not caller.gone.is_set():
         try:
-            # A client may disconnect at any moment.
-            capture = await unbroken(_look(service, capture_id))
+            capture = await service.watch.look(capture_id)
         except SQLAlchemyError:
             # The database is busy or unavailable: the stream continues once it is back.
             await service.queue.wait(WATCH_SECONDS)
@@ -349,12 +346,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         if now != before:
             yield ServerSentEvent(event="progress", data=now)
             before = now
-        await service.queue.wait(max(WATCH_SECONDS, service.streams.taken / QUERIES_PER_SECOND))
-
-
-async def _look(service: Service, capture_id: str) -> Capture:
-    async with service.looks:
-        return await service.captures.get(capture_id)
+        await service.queue.wait(max(WATCH_SECONDS, service.streams.taken / LOOKS_PER_SECOND))
 
 
 @router.get("/tags")

@@ -27,6 +27,9 @@ class Calling:
         self._app = app
         self._gate = gate
         self._turns = turns
+        self._open: dict[Caller, Scope] = {}
+        """Requests in progress whose caller can lose access."""
+        self._watching: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -37,7 +40,10 @@ class Calling:
         caller = Caller(state["caller"], state["is_guest"], is_owner, state["credential"])
         set_caller(caller)
         listening = _Listening(receive, caller, has_body=_has_body(scope))
-        checking = asyncio.create_task(self._watch(scope, caller)) if state["credential"] else None
+        if state["credential"]:
+            self._open[caller] = scope
+            if self._watching is None or self._watching.done():
+                self._watching = asyncio.create_task(self._watch())
         turn = Turn(self._turns)
 
         async def send_and_end(message: Message) -> None:
@@ -57,17 +63,21 @@ class Calling:
         finally:
             await turn.end()
             listening.end()
-            if checking is not None:
-                checking.cancel()
+            self._open.pop(caller, None)
 
-    async def _watch(self, scope: Scope, caller: Caller) -> None:
-        """End a request whose caller loses access."""
-        while True:
+    async def _watch(self) -> None:
+        """End requests whose caller loses access, while there are any; check each token and cookie once."""
+        while self._open:
             await asyncio.sleep(CHECK_SECONDS)
-            if self._gate.identify(Request(scope)) is None:
-                caller.gone.set()
-                scope.get(DROP, lambda: None)()
-                return
+            valid: dict[tuple[tuple[bytes, bytes], ...], bool] = {}
+            for caller, scope in tuple(self._open.items()):
+                shown = tuple(each for each in scope["headers"] if each[0] in (b"authorization", b"cookie"))
+                if shown not in valid:
+                    valid[shown] = self._gate.identify(Request(scope)) is not None
+                if not valid[shown]:
+                    del self._open[caller]
+                    caller.gone.set()
+                    scope.get(DROP, lambda: None)()
 
 
 class _Listening:
