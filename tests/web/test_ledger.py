@@ -5,6 +5,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from web.running import Host, MakeServer
 from web.test_tokens import OWNER, bearer, make
 
 from tcpwin_web import Settings, ledger, twins
+from tcpwin_web.captures import NotFoundError
 from tcpwin_web.crowding import Crowd
 from tcpwin_web.jobs import ProcessExecutor
 from tcpwin_web.ledger import MOST_UNREAD_BYTES, Account, Disk, Ledger
@@ -34,10 +36,12 @@ from tcpwin_web.security.access import Access
 from tcpwin_web.service import OTHERS_TURNS
 from tcpwin_web.slots import BusyError, Caller, set_caller
 from tcpwin_web.storage import Database
+from tcpwin_web.watching import Watch
 
 FEW_FILES = 256
 IDLE = 1500
 OWNER_REQUESTS, SLOW_S = 40, 1.0
+FLOOD = 8000
 LOCAL_PREFIX = "fd74:6370::/32"
 SOL_IPV6, IPV6_FREEBIND = 41, 78
 """Of linux/in6.h; Python has no name for them."""
@@ -234,6 +238,61 @@ def test_the_most_crowded_address_makes_room() -> None:
     assert [each.is_dropped for each in (*asked, late)] == [True, False, False, False]
 
 
+def test_tokens_leave_half_of_the_connections_to_those_who_have_not_sent_a_request() -> None:
+    crowd, fresh, late = Crowd(Ledger(256, 8, 8, 4, 4, 4)), [Idle(1) for _ in range(3)], Idle()
+    held = [Idle(2, "token a") for _ in range(5)]
+    for number, each in enumerate((*fresh, *held, late)):
+        crowd.add(each, f"198.51.100.{number}")
+    assert [each.is_dropped for each in held] == [True, False, False, False, False]
+    assert not any(each.is_dropped for each in (*fresh, late))
+    # The same where one address has its share.
+    of_address, mine = Crowd(Ledger(256, 90, 4, 4, 4, 4)), Idle()
+    busy = [Idle(2, "token a") for _ in range(4)]
+    for each in (*busy, mine):
+        of_address.add(each, "127.0.0.1")
+    assert [each.is_dropped for each in (*busy, mine)] == [True, False, False, False, False]
+
+
+def test_an_owners_next_connection_outlasts_those_of_strangers() -> None:
+    crowd, before, idle, fresh = Crowd(Ledger(256, 8, 8, 4, 4, 4)), Idle(3), Idle(), Idle(1)
+    for each in (before, idle, fresh):
+        crowd.add(each, "192.0.2.1")
+    crowd.remove(before, "192.0.2.1")
+    strangers = [Idle() for _ in range(40)]
+    for number, each in enumerate(strangers):
+        crowd.add(each, f"198.51.100.{number}")
+    assert (idle.is_dropped, fresh.is_dropped) == (False, False)
+    assert sum(each.is_dropped for each in strangers) == 40 - 6
+
+
+@pytest.mark.usefixtures("many_sockets")
+def test_a_flood_of_new_connections_closes_none_of_the_owners(make_server: MakeServer) -> None:
+    """At 256 descriptors, from a network each, with half a request each."""
+    _, address = make_server(files=FEW_FILES, TCPWIN_TOKEN=OWNER)
+    ends = threading.Event()
+
+    def flood() -> None:
+        for number in range(FLOOD):
+            if ends.is_set():
+                return
+            with ExitStack() as stack, suppress(OSError):
+                dial(stack, address, f"127.{1 + number // 250}.{1 + number % 250}.1", b"G")
+                open_ones.append(stack.pop_all())
+
+    open_ones: list[ExitStack] = []
+    with ThreadPoolExecutor(1) as thread:
+        flooding = thread.submit(flood)
+        try:
+            for _ in range(OWNER_REQUESTS):
+                assert httpx2.get(f"{address}{API}/captures", headers=bearer(OWNER), timeout=HANG_S).status_code == 200
+        finally:
+            ends.set()
+            flooding.result()
+            for each in open_ones:
+                each.close()
+    assert len(open_ones) > FEW_FILES
+
+
 @ON_BOTH
 def test_a_caller_gets_a_share_of_the_databases_connections(database_url: str | None, tmp_path: Path) -> None:
     """Of eight: six, the owner one more than all others; who waits is served as soon as one is free."""
@@ -261,6 +320,29 @@ def test_a_caller_gets_a_share_of_the_databases_connections(database_url: str | 
         await database.close()
 
     asyncio.run(use())
+
+
+def test_one_query_at_a_time_serves_all_streams() -> None:
+    queries = []
+
+    class Stored:
+        async def get_all(self, wanted: set[str]) -> dict[str, str]:
+            queries.append(wanted)
+            await asyncio.sleep(0.05)
+            return {each: each for each in wanted if each != "deleted"}
+
+    async def watch() -> None:
+        seen = Watch(Stored())  # type: ignore[arg-type]
+        first = asyncio.create_task(seen.look("0"))
+        await asyncio.sleep(0.01)
+        others = [asyncio.create_task(seen.look(str(number % 3))) for number in range(256)]
+        others[0].cancel()
+        with pytest.raises(NotFoundError):
+            await seen.look("deleted")
+        assert [await each for each in (first, *others[1:4])] == ["0", "1", "2", "0"]
+
+    asyncio.run(watch())
+    assert queries == [{"0"}, {"0", "1", "2", "deleted"}]
 
 
 def test_a_token_leaves_half_of_the_disk_and_the_rest_to_its_owner(

@@ -62,12 +62,25 @@ class AuditLog:
 
         await self._reserve.spend(write)
 
-    def seen(self, request: Request, action: str, subject: str | None = None, *, link: str | None = None) -> None:
-        """Remember what a request's caller read, for `write`."""
+    def seen(
+        self,
+        request: Request,
+        action: str,
+        subject: str | None = None,
+        *,
+        link: str | None = None,
+        is_each_noted: bool = False,
+    ) -> None:
+        """Remember what a request's caller read or was refused, for `write`.
+
+        Args:
+            is_each_noted: also repetitions within `SAME_SECONDS`.
+        """
         entry = _entry(request, action, subject, link)
         same = (entry.action, entry.subject, entry.actor, entry.address, entry.login, entry.link, entry.token)
         now = time.monotonic()
-        if now - self._last.get(same, -SAME_SECONDS) < SAME_SECONDS or len(self._seen) >= MOST_WAITING:
+        is_repeated = not is_each_noted and now - self._last.get(same, -SAME_SECONDS) < SAME_SECONDS
+        if is_repeated or len(self._seen) >= MOST_WAITING:
             return
         self._last[same] = now
         self._seen.append(entry)

@@ -7,6 +7,7 @@ nobody reads. Here a connection that makes no progress is closed.
 import asyncio
 import ipaddress
 import json
+import select
 import socket
 import struct
 from http import HTTPStatus
@@ -67,6 +68,8 @@ class Connection(HttpToolsProtocol):
         self._unread_bytes = 0
         self._idle_bytes = 0
         self._is_in_head = True
+        self._is_unread = False
+        """Whether its first data has arrived and was not read yet."""
         self._requests: list[RequestResponseCycle] = []
         """Requests being answered or waiting for it."""
         self._address = ""
@@ -76,6 +79,7 @@ class Connection(HttpToolsProtocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         address = self.client[0] if self.client else ""
         self._address = network_of(address)
+        self._is_unread = _has_data(transport.get_extra_info("socket"))
         self.crowd.add(self, self._address, is_proxy=_is_among(address, self.proxies))
         if not transport.is_closing():
             self._await_head()
@@ -93,6 +97,7 @@ class Connection(HttpToolsProtocol):
         self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
+        self._is_unread = False
         if self._is_in_head:
             self._await_head()
         self._idle_bytes += len(data)
@@ -166,7 +171,7 @@ class Connection(HttpToolsProtocol):
     def rank(self) -> int:
         """How much the connection matters, as `Crowd` counts it."""
         if not self._requests:
-            return 0
+            return int(self._is_unread)
         state = self._requests[-1].scope.get("state", {})
         # Where no token is set, everyone has full access, and only what is in progress counts.
         if state.get("scope") is Scope.ADMIN and state.get("actor") != "local":
@@ -240,6 +245,12 @@ class Connection(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         self._head_timer = self._read_timer = None
+
+
+def _has_data(opened: socket.socket) -> bool:
+    waiting = select.poll()
+    waiting.register(opened.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _is_among(address: str, networks: tuple[str, ...]) -> bool:

@@ -2,7 +2,8 @@
 
 The same goes for responses that wait in memory for their readers. A new connection may be the owner's, which shows
 only with its first request. It is therefore accepted, and the oldest idle connection of the most crowded address is
-closed instead.
+closed instead. Half of the room is for connections whose sender is unknown: if requests of tokens filled it all, every
+new connection would displace the one before, unread.
 """
 
 from collections import Counter
@@ -10,7 +11,10 @@ from typing import Protocol
 
 from tcpwin_web.ledger import MOST_CONNECTIONS, MOST_OF_ADDRESS, MOST_UNREAD_BYTES, Ledger
 
-OWNER_RANK = 3
+TOKEN_RANK, OWNER_RANK = 2, 3
+CLOSED_PART = 64
+"""Part of the connections that is closed at once, because finding them takes long if there are thousands."""
+OWNER_ADDRESSES = 64
 
 
 class Client(Protocol):
@@ -18,7 +22,11 @@ class Client(Protocol):
 
     @property
     def rank(self) -> int:
-        """0: idle; 1: answering somebody without a token; 2: answering a token of limited scope; 3: the owner's."""
+        """How much it matters.
+
+        0: idle; 1: not read yet, or answering somebody without a token; 2: answering a token of limited scope; 3: the
+        owner's.
+        """
         ...
 
     @property
@@ -39,10 +47,12 @@ class Crowd:
         self._of_address = MOST_OF_ADDRESS if ledger is None else ledger.of_address
         self._open: dict[str, dict[Client, None]] = {}
         self._count = 0
+        self._of_owner: dict[str, None] = {}
+        """Addresses of the owner, the last one last: their next connection may be the owner's, too."""
         self._unread: dict[Client, tuple[str, int]] = {}
 
     def add(self, client: Client, address: str, *, is_proxy: bool = False) -> None:
-        """Add a new connection; close another one, or this one, if there are too many.
+        """Add a new connection; close others, or this one, if there are too many.
 
         Args:
             is_proxy: serves many people: any number of connections from its address is accepted.
@@ -51,14 +61,19 @@ class Crowd:
         of_address[client] = None
         self._count += 1
         if not is_proxy and len(of_address) > self._of_address:
-            self._close(_oldest(of_address, 0) or client)
+            self._make_room({address: of_address}, client, self._of_address)
         elif self._count > self._most:
-            self._close(self._choose(client) or client)
+            self._make_room(self._open, client, self._most)
 
     def remove(self, client: Client, address: str) -> None:
         """Remove a connection that has ended or is ending; does nothing if it was removed before."""
         of_address = self._open.get(address, {})
         if client in of_address:
+            if client.rank == OWNER_RANK:
+                self._of_owner.pop(address, None)
+                self._of_owner[address] = None
+                if len(self._of_owner) > OWNER_ADDRESSES:
+                    del self._of_owner[next(iter(self._of_owner))]
             del of_address[client]
             self._count -= 1
             if not of_address:
@@ -81,29 +96,25 @@ class Crowd:
         """Stop counting a response that was read or whose connection is closed."""
         self._unread.pop(client, None)
 
-    def _close(self, client: Client) -> None:
-        for address, clients in self._open.items():
-            if client in clients:
-                self.remove(client, address)
-                break
-        client.drop()
-
-    def _choose(self, new: Client) -> Client | None:
-        """Return the connection that matters least, of the address or token with most; None if all are needed."""
-        crowded = sorted(self._open.values(), key=len, reverse=True)
-        for rank in (0, 1):
-            for clients in crowded:
-                # Spare the only request of an address, and the new connection, which has not sent one yet.
-                if (rank == 0 or len(clients) > 1) and (found := _oldest(clients, rank)) not in (None, new):
-                    return found
-        of_token: dict[str, list[Client]] = {}
-        for address, clients in self._open.items():
+    def _make_room(self, crowds: dict[str, dict[Client, None]], new: Client, most: int) -> None:
+        """Close connections of these addresses, which have more than `most`."""
+        unknown: list[tuple[bool, int, int, str, Client]] = []
+        of_token: dict[str, list[tuple[str, Client]]] = {}
+        for address, clients in crowds.items():
+            is_of_owner = address in self._of_owner
             for each in clients:
-                if each.rank < OWNER_RANK and each is not new:
-                    of_token.setdefault(each.credential or address, []).append(each)
-        most = max(of_token.values(), key=len, default=[])
-        return most[0] if len(most) > 1 else None
-
-
-def _oldest(clients: dict[Client, None], rank: int) -> Client | None:
-    return next((each for each in clients if each.rank <= rank), None)
+                rank = each.rank
+                # Spare the new connection, which has not sent its request yet, and the only request of an address.
+                if rank < TOKEN_RANK and each is not new and (rank == 0 or len(clients) > 1):
+                    unknown.append((is_of_owner, rank, -len(clients), address, each))
+                elif rank == TOKEN_RANK:
+                    of_token.setdefault(each.credential or address, []).append((address, each))
+        # The only request of a token is spared as well.
+        asked = max(of_token.values(), key=len, default=[])[:-1]
+        if unknown and (len(unknown) > most // 2 or not asked):
+            chosen = [each[3:] for each in sorted(unknown, key=lambda each: each[:3])]
+        else:
+            chosen = asked or [(address, new) for address, clients in crowds.items() if new in clients]
+        for address, each in chosen[: most // CLOSED_PART + 1]:
+            self.remove(each, address)
+            each.drop()

@@ -25,7 +25,7 @@ ACCEPTED_AT_ONCE, LEAST_CONNECTIONS = 4, 16
 """Connections that the event loop accepts before it looks after the open ones, if descriptors are scarce: more could
 displace one before its request is read."""
 SCARCE_FILES = 4096
-MOST_CONNECTIONS, MOST_OF_ADDRESS = 32_768, 512
+MOST_CONNECTIONS, MOST_OF_ADDRESS = 4096, 512
 MOST_UNREAD_BYTES = 256 << 20
 """Memory for all responses that clients have yet to read."""
 STREAMS, FOLLOWERS, TWINS = 256, 16, 16

@@ -6,11 +6,11 @@ A failure to start is reported in one sentence, never as a traceback.
 import gc
 import ipaddress
 import os
+import socket
 import sys
 import threading
 import time
 import webbrowser
-from socket import socket
 from types import FrameType
 
 import click
@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from tcpwin_web.connections import Connection
+from tcpwin_web.connections import HEAD_SECONDS, Connection
 from tcpwin_web.crowding import Crowd
 from tcpwin_web.ledger import ACCEPTED_AT_ONCE, allow_files
 from tcpwin_web.service import Service
@@ -88,13 +88,16 @@ class _Server(uvicorn.Server):
         self._service = service
         self._opens = opens
 
-    async def startup(self, sockets: list[socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.started:
             return
-        # The event loop accepts as many at once as its backlog says; the kernel may hold more.
+        # The event loop accepts as many at once as its backlog says; the kernel may hold more, also those that have
+        # sent nothing yet (tcp(7)), which need no descriptor then.
         for each in self.servers[0].sockets:
-            with socket(fileno=os.dup(each.fileno())) as listening:
+            with socket.socket(fileno=os.dup(each.fileno())) as listening:
+                if sys.platform == "linux":
+                    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, int(HEAD_SECONDS))
                 listening.listen(BACKLOG)
         # Loaded modules stay for good: keep the garbage collector from scanning them each time.
         gc.collect()
@@ -112,7 +115,7 @@ class _Server(uvicorn.Server):
             guard.start()
         super().handle_exit(sig, frame)
 
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.begin_to_end()
         await super().shutdown(sockets)
 

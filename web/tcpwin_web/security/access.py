@@ -11,11 +11,9 @@ import time
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-import structlog
 from fastapi import HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tcpwin_web import problems
@@ -32,8 +30,6 @@ OPEN_PATHS = ("/healthz", "/readyz", "/login")
 GUEST_PREFIXES = ("/shared/", "/api/v1/shared/")
 OPEN_PREFIXES = ("/static/", *GUEST_PREFIXES)
 """Routes that need no token. A share link's secret is checked when the link is opened."""
-
-log = structlog.get_logger("tcpwin.access")
 
 
 @dataclass(frozen=True)
@@ -176,12 +172,12 @@ class Access:
             return
         request = Request(scope)
         try:
-            answer = await self._refusal(request)
+            answer = self._refusal(request)
         except HTTPException as error:
             answer = problems.respond(request, error.status_code, error.detail, headers=error.headers)
         await (answer or self._app)(scope, receive, send)
 
-    async def _refusal(self, request: Request) -> Response | None:
+    def _refusal(self, request: Request) -> Response | None:
         # RFC 9112 section 3.2: with several Host headers, an intermediary may have used another one.
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not self._gate.is_host(hosts[0]):
@@ -202,7 +198,8 @@ class Access:
                 self._audit.seen(request, "token.refused", over.id)
             elif is_guess:
                 self._rates.take("token", request)
-                await self._note(request)
+                # Without waiting for the database: anyone can send many.
+                self._audit.seen(request, "token.refused", is_each_noted=True)
             if problems.wants_page(path, request.headers.get("accept", "")):
                 back = quote(path + (f"?{request.url.query}" if request.url.query else ""), safe="/")
                 return RedirectResponse(f"/login?next={back}", 303)
@@ -251,13 +248,6 @@ class Access:
             caller=name,
             credential=credential,
         )
-
-    async def _note(self, request: Request) -> None:
-        try:
-            await self._audit.note(request, "token.refused")
-        except SQLAlchemyError:
-            # The request is refused in any case.
-            log.exception("a wrong token could not be logged")
 
     def _foreign(self, request: Request, actor: str | None) -> Response | None:
         """Refuse requests that another site's page sends with this browser's cookies, or to a local address."""
