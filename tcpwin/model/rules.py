@@ -469,7 +469,7 @@ RULES: tuple[dict[str, Any], ...] = (
     {
         "code": "TW315",
         "scope": "direction",
-        "when": (("previous_segment_missing", ">=", 1), ("data_segments", ">=", 2)),
+        "when": (("previous_segment_missing", ">=", 1),),
         "asks": (),
         "counts": (),
         "defaults": {"wait_ns": 1000000000.0},
@@ -478,6 +478,23 @@ RULES: tuple[dict[str, Any], ...] = (
         "yields_to": (),
         "needs_hosts": False,
         "source": "full_segments_missing",
+    },
+    {
+        "code": "TW316",
+        "scope": "direction",
+        "when": (
+            ("connection.duration_ns", ">=", 1000000000.0),
+            ("data_segments", ">=", 3),
+            ("rto_retransmissions", "<", 2),
+        ),
+        "asks": (),
+        "counts": (),
+        "defaults": {},
+        "has_limits": True,
+        "is_fault": True,
+        "yields_to": ("TW315",),
+        "needs_hosts": False,
+        "source": "lost_before_capture",
     },
     {
         "code": "TW401",

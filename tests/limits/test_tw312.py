@@ -209,3 +209,47 @@ def test_a_finding_names_its_frames(tmp_path: Path) -> None:
     [finding] = judged(hole(near="b").analyze(tmp_path), "TW312")
     assert isinstance(finding, Finding)
     assert finding.evidence.frames[0] == 6
+
+
+@pytest.mark.parametrize("large", [1460, 900])
+@pytest.mark.parametrize("again", [True, False])
+def test_a_retry_that_sticks_like_the_first_connection(tmp_path: Path, large: int, *, again: bool) -> None:
+    """The server's only data is large and lost; the client asks again, over a connection that fares alike or better."""
+
+    def ask(port: int, now: float, *, stuck: bool) -> Story:
+        story = Story(now=now).setting(f"port a {port}").handshake(RTT_S, near="b")
+        story.data("a", 200)
+        story.wait(0.001).ack("b")
+        first = story.next["b"]
+        story.burst("b", 4, length=large)
+        if not stuck:
+            story.wait(RTT_S).ack("a")
+            return story
+        for number in range(5):
+            story.wait(0.3 * 2**number).step("b", "A", f"len {large}", seq=first)
+        return story
+
+    paths = [ask(40_000, 0.0, stuck=True).write(tmp_path, "first"), ask(40_001, 10.0, stuck=again).write(tmp_path, "b")]
+    analysis = tcpwin.analyze(paths)
+    verdict = analysis.connections[0].verdict
+    # Every path carries 900 bytes, and a box that drops one connection lets the next pass.
+    is_size = again and large == 1460
+    assert (verdict.limit == "path_mtu") is is_size, verdict.text
+    assert bool(judged(analysis, "TW312")) is is_size
+    if is_size:
+        assert "less than 1,500 bytes" in next(iter(judged(analysis, "TW312"))).text
+        assert "Clamp the MSS in both directions" in (verdict.fix or "")
+
+
+def test_on_both_sides_of_the_router_that_refuses(tmp_path: Path) -> None:
+    """As `tcpdump -i any` there captures it: what passes is seen twice, with the TTL one lower."""
+    story = hole(near="b")
+    lines = []
+    for line in story.lines:
+        words = line.split()
+        lines.append(line)
+        if "len 1460" not in line:
+            lines.append(f"{float(words[0]) + 0.00001:.9f} {words[1]} > {words[3]} copy ttl 63")
+    story.lines[:] = lines
+    verdict = story.analyze(tmp_path).connections[0].verdict
+    assert (verdict.limit, verdict.owner) == ("path_mtu", "network")

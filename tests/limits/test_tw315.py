@@ -46,3 +46,20 @@ def test_what_else_may_be_missing(story: Story, tmp_path: Path) -> None:
 def test_a_hole_of_odd_size_is_only_possible(tmp_path: Path) -> None:
     [finding] = judged(cut_off(missing=5 * FULL + 7).analyze(tmp_path), "TW315")
     assert finding.confidence == "possible"
+
+
+def test_a_bare_ack_tells_how_much_is_missing(tmp_path: Path) -> None:
+    """Nothing of the answer arrives; the server's ACK of the client's FIN is numbered behind it."""
+    story = exchange(near="a", times=1)
+    story.data("a", 300, flags="PA")
+    story.wait(0.04).acked["b"] = story.next["a"]
+    story.step("b", "A")
+    story.wait(5.0).step("a", "FA")
+    story.next["a"] += 1
+    story.wait(0.04).acked["b"] = story.next["a"]
+    story.step("b", "A", seq=story.next["b"] + 11 * FULL)
+    verdict, analysis = answer(story, tmp_path)
+    [finding] = judged(analysis, "TW315")
+    assert finding.evidence.values["missing_bytes"] == 11 * FULL
+    assert verdict.limit == "path_mtu"
+    assert verdict.cost_ns == pytest.approx(5e9, rel=0.1)

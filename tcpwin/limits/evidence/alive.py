@@ -16,6 +16,7 @@ MOST_CONNECTIONS = 5_000
 """Larger captures are not searched for other connections of the same hosts."""
 FEWEST_ARRIVED = 3
 SOON_NS = 1_000_000_000
+STUCK = ("unacknowledged", "peer_silent")
 
 
 class Alive(NamedTuple):
@@ -46,21 +47,43 @@ class Refusing(NamedTuple):
 
 def alive_elsewhere(case: Case, start_ns: int) -> Alive | None:
     """Return a connection of the same hosts on which the receiver talked after a time, or None."""
-    reading = reading_of(case.analysis)
-    by_hosts: dict[frozenset[str], list[int]] = reading.derive("connections by hosts", -1, "", lambda: _by_hosts(case))
-    hosts = frozenset((case.connection.a.address, case.connection.b.address))
     silent = (case.connection.a if case.receiver == "a" else case.connection.b).address
     found: Alive | None = None
-    for id in by_hosts.get(hosts, ()):
+    for id in _others(case):
         other = case.analysis.connections[id]
-        if id == case.connection.id:
-            continue
         own = other.a_to_b if other.a.address == silent else other.b_to_a
         if other.start_ns > start_ns and other.established_ns is not None:
             return Alive(id, True, other.first_frame)
         if own.last_data_ns is not None and own.last_data_ns > start_ns + SOON_NS:
             found = found or Alive(id, False, other.first_frame)
     return found
+
+
+def again_stuck(case: Case, start_ns: int, least_bytes: int) -> bool:
+    """Return whether a connection begun after a time was set up, and every other one stuck at its first large segment.
+
+    Small packets then pass, and large ones do not, whatever the connection.
+    """
+    large = later = 0
+    for id in _others(case):
+        other = case.analysis.connections[id]
+        is_same = other.a.address == case.connection.a.address
+        own = other.a_to_b if (case.sender == "a") == is_same else other.b_to_a
+        later += other.start_ns > start_ns and other.established_ns is not None
+        if own.max_payload_bytes >= least_bytes:
+            large += 1
+            if own.stall_at_end not in STUCK:
+                return False
+    return large > 0 and later > 0
+
+
+def _others(case: Case) -> list[int]:
+    """Return the other connections of the same hosts."""
+    by_hosts: dict[frozenset[str], list[int]] = reading_of(case.analysis).derive(
+        "connections by hosts", -1, "", lambda: _by_hosts(case)
+    )
+    hosts = frozenset((case.connection.a.address, case.connection.b.address))
+    return [id for id in by_hosts.get(hosts, ()) if id != case.connection.id]
 
 
 def _by_hosts(case: Case) -> dict[frozenset[str], list[int]]:

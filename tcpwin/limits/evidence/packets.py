@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 SPACE = 1 << 32
 MOST_BACK = 20_000
 """Segments before a retransmission among which its original is sought."""
+COPY_NS = 100_000_000
+"""The other side of a router sees a packet by then."""
 MOST_SACKS = 2_000
 """ACKs whose SACK blocks are read."""
 
@@ -98,8 +100,29 @@ class Sent:
 
 
 def packets_of(case: Case) -> Packets | None:
-    """Return the headers of the case's connection, or None if the capture may not be read again."""
-    return case.reading.headers(case.analysis, case.connection.id)
+    """Return the headers of the case's connection, or None if the capture may not be read again.
+
+    Copies that the capture made of a packet, such as on a router's other side, are left out.
+    """
+    packets = case.reading.headers(case.analysis, case.connection.id)
+    if packets is None or not (case.data.capture_duplicates or case.back.capture_duplicates):
+        return packets
+    return case.reading.derive("without copies", case.connection.id, "", lambda: packets.of(~_is_copy(packets)))
+
+
+def _is_copy(packets: Packets) -> Flags:
+    """Return which segments equal another one just before, but for the TTL."""
+    names = ("is_from_initiator", "ip_id", "seq", "ack", "length", "flags", "time_ns")
+    order = np.lexsort([packets[name] for name in reversed(names)])
+    same = np.ones(len(order) - 1, bool)
+    for name in names[:-1]:
+        same &= np.diff(packets[name][order]) == 0
+    same &= np.diff(packets["time_ns"][order]) < COPY_NS
+    # Without an IP ID, a repetition by the sender looks the same but for its TTL.
+    same &= (packets["ip_id"][order][1:] > 0) | (np.diff(packets["ttl"][order]) != 0)
+    copies: Flags = np.zeros(len(order), bool)
+    copies[order[1:][same]] = True
+    return copies
 
 
 def unwrapped(values: Numbers, base: int) -> Numbers:

@@ -79,6 +79,12 @@ def _positions(case: Case, events: Sequence[Event], most: int) -> RefusedNearEdg
     room = (acks + window - ends + (1 << 31)) % (1 << 32) - (1 << 31)
     near = (window <= FILLED * most) & (room <= NEAR * most)
     was_lost = lost[known]
+    # One segment that is lost again and again is one position in the window.
+    _, places = np.unique(ends[was_lost], return_index=True)
+    only = np.flatnonzero(was_lost)[places]
+    kept = ~was_lost
+    kept[only] = True
+    near, was_lost = near[kept], was_lost[kept]
     counts = int(was_lost.sum()), int((~was_lost).sum())
     if counts[0] < FEWEST or not counts[1]:
         return None

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.alive import again_stuck
 from tcpwin.limits.evidence.packets import SYN, Packets, Sent, packets_of, sent_of
+from tcpwin.limits.finding import Remedy
 
 if TYPE_CHECKING:
     from tcpwin.analysis import IcmpError
@@ -24,6 +26,8 @@ FEWEST_LOST = 3
 FEWEST_FLIGHTS = 3
 FEWEST_SUPER = 5
 """Super-segments are retransmitted in pieces whatever lost them, so more of them must be lost."""
+LEAST_STUCK_BYTES = 1000
+"""Every path carries smaller segments."""
 SMALL_LOST_SHARE = 0.2
 """Share of the smaller segments that may be lost too."""
 FLIGHT_NS = 10_000_000
@@ -86,6 +90,21 @@ def find_size_limit(case: Case) -> SizeLimit | None:
     return case.reading.derive("size limit", id, side, lambda: _find(case))
 
 
+def clamp_remedy(case: Case, size: int) -> Remedy:
+    """Return the advice for a receiver's capture, which shows no more than the largest payload that arrived."""
+    to = f" to {size:,} bytes or a little more" if size else ""
+    return Remedy(
+        f"Clamp the MSS{to} in both directions where the path's MTU falls, or let ICMP errors through to "
+        f"{case.the_sender}; there, tcp_mtu_probing finds the size without ICMP. A capture at that end shows which "
+        "sizes are lost.",
+        settings=(
+            "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+            "sysctl -w net.ipv4.tcp_mtu_probing=1",
+        ),
+        side_effects="Smaller segments carry slightly more header bytes.",
+    )
+
+
 def _find(case: Case) -> SizeLimit | None:
     errors = tuple(
         each
@@ -104,7 +123,12 @@ def _find(case: Case) -> SizeLimit | None:
         is_large = sent.is_lost & (sent.length > mtu - header_bytes)
     else:
         is_large = _never_arrived(sent)
-        if not is_large.any() or not _shows(_mss(packets)[case.sender == "a"], sent, is_large):
+        if not is_large.any():
+            return None
+        least, start_ns = int(sent.length[is_large].min()), int(sent.time_ns[is_large][0])
+        if not _shows(_mss(packets)[case.sender == "a"], sent, is_large) and not (
+            _is_all_large(sent, is_large) and again_stuck(case, start_ns, least)
+        ):
             return None
     return _limit(case, packets, sent, is_large, errors, mtu, header_bytes)
 
@@ -147,6 +171,18 @@ def _shows(mss: int, sent: Sent, is_large: Flags) -> bool:
     in_pieces = int((is_large & (sent.acked_ns >= 0)).sum())
     between = small & sent.has_arrived & (sent.time_ns <= times[-1])
     return in_pieces > 0 or bool(between.any())
+
+
+def _is_all_large(sent: Sent, is_large: Flags) -> bool:
+    """Return whether nothing but large segments was sent from the first lost one on, at several times."""
+    import numpy as np
+
+    times = sent.time_ns[is_large]
+    return bool(
+        not (sent.has_arrived & (sent.time_ns >= times[0])).any()
+        and sent.length[is_large].min() >= LEAST_STUCK_BYTES
+        and 1 + int((np.diff(times) > FLIGHT_NS).sum()) >= FEWEST_FLIGHTS
+    )
 
 
 def _limit(

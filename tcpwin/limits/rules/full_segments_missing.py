@@ -1,7 +1,7 @@
 """## What it finds
 
 Captured away from the sender: small segments arrive, but not one full segment ever does, and the hole that the missing
-ones leave is never filled.
+ones leave is never filled. TW316 is about senders that find a smaller size.
 
 ## Why it matters
 
@@ -10,9 +10,10 @@ first long answer never comes. The receiver sees a silent peer, although the sen
 
 ## How it is judged
 
-The largest payload that arrived is smaller than a full segment by the MSS options of both SYNs. Data arrived above a
-hole of at least one full segment, and for `wait_ns` or longer, until the end of the capture, nothing filled the hole.
-If the hole is a whole number of full segments, the finding is likely, otherwise possible.
+The largest payload that arrived is smaller than a full segment by the MSS options of both SYNs. Data, or a bare ACK
+with a later sequence number, arrived above a hole of at least one full segment, and for `wait_ns` or longer, until the
+end of the capture, nothing filled the hole. If the hole is a whole number of full segments, the finding is likely,
+otherwise possible.
 
 ## When it is wrong
 
@@ -32,8 +33,8 @@ from typing import NamedTuple
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.packets import ACK, RST, SYN, packets_of, unwrapped
-from tcpwin.limits.evidence.sizes import TIMESTAMPS
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.evidence.sizes import TIMESTAMPS, clamp_remedy
+from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
@@ -59,11 +60,13 @@ def judge(case: Case) -> Iterator[Finding]:
     if waited_ns < case.settings["wait_ns"]:
         return
     whole = next((size for size in (full_bytes, min(options)) if hole.missing_bytes % size == 0), 0)
+    size = data.max_payload_bytes
+    passing = f"segments of up to {size:,} bytes" if size else "packets without data"
     segments = f", {count_text(hole.missing_bytes // whole, 'full segment')}" if whole else ""
     yield case.finding(
         f"No full segment of {case.the_sender} ever arrived: {hole.missing_bytes:,} bytes{segments} are missing below "
-        f"data that did arrive, for {time_text(waited_ns)} to the end; segments of up to {data.max_payload_bytes:,} "
-        "bytes pass, so the path seems to drop larger ones",
+        f"what did arrive, for {time_text(waited_ns)} to the end; {passing} pass, so the path seems to drop "
+        "larger ones",
         owner="network",
         side=case.sender,
         confidence="likely" if whole else "possible",
@@ -72,19 +75,10 @@ def judge(case: Case) -> Iterator[Finding]:
             frames=(hole.frame,),
             start_ns=hole.since_ns,
             end_ns=case.connection.end_ns,
-            values={"missing_bytes": hole.missing_bytes, "largest_arrived_bytes": data.max_payload_bytes},
+            values={"missing_bytes": hole.missing_bytes, "largest_arrived_bytes": size},
             ruled_out="Not a silent sender: what it sent after the missing bytes arrived.",
         ),
-        remedy=Remedy(
-            f"Clamp the MSS to {data.max_payload_bytes:,} bytes or a little more in both directions where the "
-            f"path's MTU falls, or let ICMP errors through to {case.the_sender}; there, tcp_mtu_probing finds the size "
-            "without ICMP. A capture at that end shows which sizes are lost.",
-            settings=(
-                "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
-                "sysctl -w net.ipv4.tcp_mtu_probing=1",
-            ),
-            side_effects="Smaller segments carry slightly more header bytes.",
-        ),
+        remedy=clamp_remedy(case, size),
     )
 
 
@@ -94,17 +88,19 @@ def _hole(case: Case) -> Hole | None:
     if packets is None:
         return None
     own, peer = packets.sent_by(case.sender), packets.sent_by("b" if case.sender == "a" else "a")
-    own = own.of((own["length"] > 0) & ~own.has(SYN))
+    # Linux numbers a bare ACK by what it has sent, whether or not that arrived.
+    own = own.of(~own.has(SYN) & ~own.has(RST))
     peer = peer.of(peer.has(ACK) & ~peer.has(RST))
     if not len(own) or not len(peer):
         return None
     base = int(own["seq"][0])
     starts, acked = unwrapped(own["seq"], base), int(unwrapped(peer["ack"], base).max())
-    above = starts >= acked
+    above = (starts > acked) | ((starts == acked) & (own["length"] > 0))
     if not above.any() or int(starts[above].min()) == acked:
         return None
     first = int(above.argmax())
-    return Hole(int(starts[above].min()) - acked, int(own["time_ns"][first]), int(own["frame"][first]))
+    seen = first if own["length"][first] else max(first - 1, 0)
+    return Hole(int(starts[above].min()) - acked, int(own["time_ns"][seen]), int(own["frame"][first]))
 
 
 RULE = Rule(
@@ -116,7 +112,7 @@ RULE = Rule(
     limits=("path_mtu",),
     judge=judge,
     page=__doc__,
-    when=(("previous_segment_missing", ">=", 1), ("data_segments", ">=", 2)),
+    when=(("previous_segment_missing", ">=", 1),),
     thresholds={
         "wait_ns": Threshold(1e9, "ns", "A sender repeats a lost segment twice within a second (RFC 6298)."),
     },

@@ -13,10 +13,11 @@ it, waits twice as long each time, and often gives up. Tunnels, VPNs and PPPoE l
 The largest payload that arrived is compared with the smallest that never did, counting acknowledgments and SACK. At
 least three larger segments must have been lost, at three different times, and nothing as large may have arrived from
 then on, while smaller segments did and hardly any was lost; often the same bytes arrive at once when they are sent in
-smaller pieces. Super-segments (TSO, GRO) must have been lost five times, and none may ever have arrived. An ICMP error
-"fragmentation needed" or "packet too big" that quotes one of the sender's segments proves it, with the MTU. The cost is
-the time from the first copy of a lost segment to its acknowledgment; below `cost_ns`, path MTU discovery worked, and
-the finding only explains.
+smaller pieces. If only large segments were sent, other connections of the same hosts show it: they were set up
+meanwhile, and stuck in the same way. Super-segments (TSO, GRO) must have been lost five times, and none may ever have
+arrived. An ICMP error "fragmentation needed" or "packet too big" that quotes one of the sender's segments proves it,
+with the MTU. The cost is the time from the first copy of a lost segment to its acknowledgment; below `cost_ns`, path
+MTU discovery worked, and the finding only explains.
 
 ## When it is wrong
 
@@ -83,6 +84,12 @@ def _text(case: Case, found: SizeLimit) -> str:
             f"{size} (ICMP {found.errors[0].text}); {waited}"
         )
     least, most = found.mtu_bounds
+    if not found.arrived:
+        return (
+            f"Segments of {found.lost_bytes:,} bytes or more from {case.the_sender} never arrived ({found.lost:,} of "
+            f"{found.lost:,} lost), on this connection and on others of the same hosts, while new connections were set "
+            f"up: the path carries packets of less than {most + 1:,} bytes; {waited}{_uneven(case, found)}"
+        )
     by_merging = " No device on the path forwards segments that were merged" if found.is_super else ""
     return (
         f"Segments of {found.lost_bytes:,} bytes from {case.the_sender} never arrived ({found.lost:,} of "
@@ -109,9 +116,10 @@ def _remedy(case: Case, found: SizeLimit) -> Remedy:
         )
     size = found.mtu if found.mtu is not None else found.mtu_bounds[0]
     clamp = size - (60 if case.connection.ip_version == 6 else 40)
+    to = f" to {clamp:,} bytes" if found.mtu is not None or found.arrived else ""
     icmp = "packet too big" if case.connection.ip_version == 6 else "fragmentation needed"
     return Remedy(
-        f'Clamp the MSS to {clamp:,} bytes in both directions where the path\'s MTU falls, or let ICMP "{icmp}" '
+        f'Clamp the MSS{to} in both directions where the path\'s MTU falls, or let ICMP "{icmp}" '
         f"through to {case.the_sender} and let it obey. On {case.the_sender}, tcp_mtu_probing finds the size without "
         "ICMP; a lower interface MTU avoids the question.",
         settings=(

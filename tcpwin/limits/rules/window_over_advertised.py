@@ -12,6 +12,8 @@ socket can take.
 
 ## How it is judged
 
+Segments that the path refused for their size (TW312) do not count.
+
 Near the receiver: at least `dropped` segments were captured, within the window, and captured again later as fast
 retransmissions, that is, after ACKs that asked for them; nothing arrived out of order, and nothing was reported as
 received twice (DSACK).
@@ -45,6 +47,7 @@ from tcpwin.limits.evidence.dropped import DROPPED
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
 from tcpwin.limits.evidence.refused import refused_near_edge
+from tcpwin.limits.evidence.sizes import find_size_limit
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
@@ -58,7 +61,7 @@ CAUSES = ("fast", "recovery", "lost_retransmission")
 
 def judge(case: Case) -> Iterator[Finding]:
     shown = _captured_before(case) or _near_the_edge(case)
-    if shown is None:
+    if shown is None or find_size_limit(case) is not None:
         return
     data, receiver = case.data, case.receiver
     counted = growth(case.host(receiver), *DROPPED)
