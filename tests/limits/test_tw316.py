@@ -11,7 +11,7 @@ from stories.story import Story, judged
 
 
 def silence(*, seconds: float = 4.0, skipped: int = 15, ttl: int = 64, six: bool = False, size: int = 1460) -> Story:
-    """An answer stops coming for a time; the sender's IP ID goes on, and then the next bytes arrive."""
+    """An answer stops coming for a time; the sender's IP ID counts on, and then the next bytes arrive."""
     story = Story()
     if six:
         story.lines.insert(0, "ip 6")

@@ -136,7 +136,7 @@ def _find(case: Case, packets: Packets | None) -> tuple[Unseen, ...]:
 
 
 def _skipped(own: Packets, mss_bytes: int) -> list[Unseen]:
-    """Return the silences over which the sender's IP ID went on."""
+    """Return the silences over which the sender's IP ID counted on."""
     import numpy as np
 
     ids, times = own["ip_id"], own["time_ns"]

@@ -11,7 +11,7 @@ capture point.
 
 ## How it is judged
 
-The sender was silent for at least a second, and meanwhile its IP ID went on by three packets or more that never
+The sender was silent for at least a second, and meanwhile its IP ID counted three packets or more that never
 arrived, although it otherwise counts the connection's packets one by one. Or, for at least a second, the sender only
 repeated data that the receiver had acknowledged: the acknowledgments were lost. The cost is the time without progress.
 
