@@ -1,4 +1,5 @@
 from tcpwin.render.report.digest import check_report as check_report
+from tcpwin.render.report.digest import seal_again as seal_again
 from tcpwin.render.report.figures import typed as typed
 from tcpwin.render.report.html_page import render_page as render_page
 from tcpwin.render.report.pair_page import render_pair_page as render_pair_page

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
 from tcpwin.limits import describe_finding, describe_rule, plain
+from tcpwin.render.report.digest import Hashing
 from tcpwin.render.view.verdict import full_verdict
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ SCHEMA = "tcpwin/report/2"
 """Name and version of the schema: the number grows when a name is removed or changes its meaning."""
 
 
-def write_document(report: Report, file: IO[str]) -> None:
+def write_document(report: Report, out: IO[str]) -> None:
     """Write the report as one JSON document."""
     from tcpwin.version import __version__
 
@@ -47,6 +48,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         "worst": worst,
         "notes": [asdict(note) for note in report.notes],
     }
+    file = Hashing(out)
     file.write(json.dumps(plain(head))[:-1])
     file.write(', "findings": [')
     for number, each in enumerate(report.findings):
@@ -54,7 +56,8 @@ def write_document(report: Report, file: IO[str]) -> None:
     left = sum(report.findings.counts.values()) - len(report.findings)
     file.write(f'], "findings_left_out": {left}, "analysis": ')
     analysis.write_json(file)
-    file.write("}\n")
+    file.write(', "')
+    file.write(f'report_sha256": "{file.hex}"}}\n')
 
 
 def _connection(view: ConnectionView, comparison: Comparison) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tcpwin.errors import ArgumentError
 from tcpwin.limits import role_of
+from tcpwin.render.report.digest import seal
 from tcpwin.render.report.findings import view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
 from tcpwin.render.report.references import describe_likeness
@@ -43,7 +44,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
     overview = draw_overview(report)
     beside = {} if report.is_printed else draw_beside(report)
     table = make_table(report)
-    return fill(
+    page = fill(
         "report.html.j2",
         resent_headings=RESENT_HEADINGS,
         theme="light" if report.is_printed else theme,
@@ -57,6 +58,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
         made_at=made_at,
         **_words(report),
     )
+    return seal(f"{page}<!-- ".encode(), " -->").decode()
 
 
 def _words(report: Report) -> dict[str, Any]:

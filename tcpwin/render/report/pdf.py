@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from tcpwin.errors import OutputError
-from tcpwin.render.report.digest import digest_in
+from tcpwin.render.report.digest import digest_in, seal
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 VARIABLE = "BROWSER_PATH"
@@ -67,7 +67,7 @@ def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None 
         printed = _print(html, limits, "--disable-pdf-tagging")
     # A comment after the end (ISO 32000-1, 7.2.4): the text of the pages is compressed.
     digest = digest_in(html)
-    return printed if digest is None else printed + f"\n% {digest}\n".encode()
+    return printed if digest is None else seal(printed + f"\n% {digest}\n% ".encode(), ".")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from tcpwin.limits import (
     summarize,
 )
 from tcpwin.output import open_whole
-from tcpwin.render.report.digest import Digest, digest_of
+from tcpwin.render.report.digest import Digest, digest_of, seal
 from tcpwin.render.view.connection import ConnectionView, view_connection
 from tcpwin.render.view.finding import FindingGroup, group_findings
 
@@ -216,7 +216,7 @@ class Report:
         """Render the report as Markdown for a ticket."""
         from tcpwin.render.report.markdown_form import render_markdown
 
-        return "".join(f"{line}\n" for line in render_markdown(self))
+        return seal("".join(f"{line}\n" for line in (*render_markdown(self), "")).encode(), ".").decode()
 
     def json(self) -> str:
         """Return the report as the JSON document ``tcpwin/report/2``."""

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from cli.command import CAPTURES, refused, tcpwin
 
+from tcpwin import analyze
+from tcpwin.render.report import seal_again
+
 SLOW, OTHER = CAPTURES / "lab/slow-reader.pcap.gz", CAPTURES / "lab/loss-1-percent.pcap.gz"
 
 
@@ -29,10 +32,24 @@ def test_a_report_matches_its_capture_and_no_other(tmp_path: Path, form: str) ->
     text = report.read_bytes()
     found = re.search(rb"(?i)results[_ ]sha-?256\W+([0-9a-f]{64})", text)
     assert found is not None
+    middle = len(text) // 2
+    for changed in (text[:middle] + b"x" + text[middle + 1 :], text + b"And more.", text[:-90]):
+        report.write_bytes(changed)
+        assert verified(SLOW, report) == (1, "the report was changed after it was written")
     report.write_bytes(text.replace(found[1], b"0" * 64))
     assert verified(SLOW, report) == (1, "the report has other results")
     report.write_text("nothing")
     assert "no digest" in refused("report", SLOW, "--verify", report)
+
+
+def test_a_report_that_is_changed_on_purpose_gets_a_new_digest(tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    changed = analyze(SLOW).report().markdown().replace("slow", "fast")
+    report.write_text(seal_again(changed))
+    assert verified(SLOW, report)[0] == 0
+    report.write_text(changed)
+    assert verified(SLOW, report)[0] == 1
+    assert seal_again("no report") == "no report"
 
 
 def test_a_report_with_replaced_addresses_has_the_results_of_its_capture(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tcpwin.limits import Connection, compare, plain
 from tcpwin.render import full_verdict, headline, render, seen_twice, view_verdict
-from tcpwin.render.report import Note, Report, render_page
+from tcpwin.render.report import Note, Report, render_page, seal_again
 from tcpwin_web.anonymise.cryptopan import CryptoPan
 from tcpwin_web.anonymise.page import replace_in_page
 from tcpwin_web.jobs.work import FileSet, analyze_file_set
@@ -75,7 +75,7 @@ def render_report(
     if address_key is None:
         return text
     mapping = CryptoPan(bytes.fromhex(address_key))
-    return replace_in_page(text, mapping) if form in ("html", "pdf") else mapping.text(text)
+    return seal_again(replace_in_page(text, mapping) if form in ("html", "pdf") else mapping.text(text))
 
 
 def own_names(file_set: FileSet) -> set[str]:
