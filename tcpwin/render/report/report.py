@@ -216,7 +216,7 @@ class Report:
         """Render the report as Markdown for a ticket."""
         from tcpwin.render.report.markdown_form import render_markdown
 
-        return seal("".join(f"{line}\n" for line in (*render_markdown(self), "")).encode(), ".").decode()
+        return seal("".join(f"{line}\n" for line in render_markdown(self)).encode(), ".").decode()
 
     def json(self) -> str:
         """Return the report as the JSON document ``tcpwin/report/2``."""
