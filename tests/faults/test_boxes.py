@@ -71,7 +71,7 @@ def test_a_clamped_mss(run: Run) -> None:
 
 def test_a_path_that_refuses_large_packets_silently(run: Run) -> None:
     folder = run("icmp-blocked")
-    for point in ("client", "server"):
+    for point in ("client", "router", "server"):
         verdict, _ = worst(folder / f"{point}.pcap")
         assert (verdict.limit, verdict.owner) == ("path_mtu", "network")
         assert "tcp_mtu_probing" in (verdict.fix or "")

@@ -112,6 +112,8 @@ def packets_of(case: Case) -> Packets | None:
 
 def _is_copy(packets: Packets) -> Flags:
     """Return which segments equal another one just before, but for the TTL."""
+    import numpy as np
+
     names = ("is_from_initiator", "ip_id", "seq", "ack", "length", "flags", "time_ns")
     order = np.lexsort([packets[name] for name in reversed(names)])
     same = np.ones(len(order) - 1, bool)
