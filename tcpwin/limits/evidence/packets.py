@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
+    # Not as np: each function that uses it must import it.
+    import numpy
     from numpy.typing import NDArray
 
     from tcpwin.limits.case import Case
 
-    Numbers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+    Numbers = NDArray[numpy.int64]
+    Flags = NDArray[numpy.bool_]
 
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 SPACE = 1 << 32
