@@ -86,8 +86,9 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert not judged(story.analyze(tmp_path), "TW103")
     assert judged(story.analyze(tmp_path), "TW103", {"TW103.times": 9})
     # Messages of exactly that size, each of them answered.
-    story = Conversation([Exchange(request_bytes=509)] * 30).story()
-    assert not judged(story.analyze(tmp_path), "TW103")
+    for place in (0.0, 0.5, 1.0):
+        story = Conversation([Exchange(request_bytes=509)] * 30, place=place).story()
+        assert not judged(story.analyze(tmp_path), "TW103"), place
     # Data within the window.
     assert not judged(overruns(5, window=3_320).analyze(tmp_path), "TW103")
     assert not judged(overruns(4).analyze(tmp_path), "TW103")

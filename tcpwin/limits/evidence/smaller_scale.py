@@ -1,7 +1,8 @@
 """Find a sender that scales its receiver's windows by less than the receiver's SYN says.
 
 In: a case whose capture was made away from the sender. Out: SmallerScale, or None. A window's right edge is a number
-that nothing but the window explains: segments shorter than the MSS that end exactly there were cut by it.
+that nothing but the window explains: segments shorter than the MSS that end exactly there were cut by it. A message
+that the receiver answered ended there by itself: requests may all be as long as the window field.
 """
 
 from __future__ import annotations
@@ -56,13 +57,16 @@ def smaller_scale(case: Case, times: float) -> SmallerScale | None:
 
     own, peer = packets.sent_by(case.sender), packets.sent_by("b" if case.sender == "a" else "a")
     is_data = (own["length"] > 0) & ~own.has(SYN)
-    own, peer = own.of(is_data), peer.of(peer.has(ACK) & ~peer.has(RST) & ~peer.has(SYN))
+    own, peer_data = own.of(is_data), peer["frame"][peer["length"] > 0]
+    peer = peer.of(peer.has(ACK) & ~peer.has(RST) & ~peer.has(SYN))
     if not len(own) or not len(peer):
         return None
     base = int(own["seq"][0])
     ends = unwrapped(own["seq"], base) + own["length"]
     acks = unwrapped(peer["ack"], base)
-    is_short = own["length"] < _full_bytes(case)
+    answers = np.searchsorted(peer_data, own["frame"])
+    is_answered = np.diff(answers, append=len(peer_data)) > 0
+    is_short = (own["length"] < _full_bytes(case)) & ~is_answered
     # The newest ACK captured before each segment: the sender knew no later one.
     before = np.searchsorted(peer["frame"], own["frame"]) - 1
     counts = {}
