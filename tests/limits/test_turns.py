@@ -162,3 +162,52 @@ def test_the_band_shows_whose_turn_it_is_at_each_instant(tmp_path: Path) -> None
         ("round_trip", 460, 50),
         ("requester", 510, 10),
     ]
+
+
+def test_a_long_answer_over_a_narrow_path_is_not_the_servers_silence(tmp_path: Path) -> None:
+    """At the client, 2.9 ms between segments and an ACK of two: every second gap has data in flight."""
+    story = Story().handshake(rtt=0.004)
+    for _ in range(8):
+        story.wait(0.001).data("a", 100, flags="PA")
+        story.acked["b"] = story.next["a"]
+        story.wait(0.005)
+        for number in range(40):
+            story.wait(0.0029).data("b", 1460 if number < 39 else 700, flags="PA" if number in (20, 39) else "A")
+            if number % 2:
+                story.ack("a")
+    connection = story.analyze(tmp_path).connections[0]
+    assert (connection.exchanges, connection.verdict.limit) == (8, "path_rate")
+    assert connection.verdict.share > 0.9
+    assert connection.b_to_a.budget_application_ns < 10 * MS
+
+
+def uploads(depth: int, *, place: float) -> Story:
+    """Chunks that the server acknowledges after 2 ms each, `depth` under way; a buffer joins them, without PSH."""
+    rtt_s, chunk, segments = 0.03, 14_600, 10
+    sent: list[tuple[float, int, str, int]] = []
+    heard_s, free_s = [0.03 + number * 1e-6 for number in range(depth)], 0.0
+    answers = 0
+    for number in range(30):
+        now_s = heard_s[number]
+        if number >= depth:
+            answers += 1
+        sent += [(now_s + nth * 12e-6 + place * rtt_s / 2, answers, "a", 1460) for nth in range(segments)]
+        free_s = max(free_s, now_s + rtt_s / 2) + 0.002
+        sent.append((free_s + (1 - place) * rtt_s / 2, number + 1, "b", 20))
+        heard_s.append(free_s + rtt_s / 2 + 0.0001)
+    story = Story().handshake(rtt=rtt_s, near="a" if place == 0 else "b")
+    start_s = story.now
+    for at_s, known, side, size in sorted(sent):
+        story.now = start_s + at_s
+        story.acked[side] = 1 + known * (20 if side == "a" else chunk)
+        story.data(side, size, flags="A" if side == "a" else "PA")
+    return story
+
+
+@pytest.mark.parametrize("place", [0.0, 1.0])
+@pytest.mark.parametrize("depth", [2, 4])
+def test_chunks_that_a_buffer_joined_wait_for_their_answers(tmp_path: Path, depth: int, place: float) -> None:
+    connection = uploads(depth, place=place).analyze(tmp_path).connections[0]
+    assert connection.turns_state == "overlapping"
+    verdict = connection.verdict
+    assert (verdict.limit, verdict.owner, verdict.confidence) == ("round_trips", "client_application", "possible")

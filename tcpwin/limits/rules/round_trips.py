@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"({share_text(waited_ns / busy_ns)} of the time in which something was asked)",
         owner="application",
         side="a",
-        confidence="likely",
+        confidence="possible" if connection.turns_state == "overlapping" else "likely",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=frames,

@@ -51,7 +51,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"which something was asked) to prepare {count_text(connection.exchanges, 'answer')}{spread}",
         owner="application",
         side="b",
-        confidence="likely",
+        confidence="possible" if connection.turns_state == "overlapping" else "likely",
         evidence=Evidence(
             frames=frames,
             frames_of=frames_of,

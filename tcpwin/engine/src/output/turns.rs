@@ -37,6 +37,8 @@ pub struct Turns {
     pub round_trips_ns: i64,
     /// Messages were still arriving later than that, delayed by a queue on the path.
     pub transit_ns: i64,
+    /// From one segment of a message to the next, where its sender had all of it at hand.
+    pub transfer_ns: i64,
     /// Data lost before the capture point was sent again: after a timer, and the rest.
     pub lost_ns: i64,
     pub repair_ns: i64,
@@ -89,6 +91,9 @@ impl Conversation {
             Turns::of_waits([&asked, &answered])
         };
         turns.add_unfinished(connection, [&asked, &answered]);
+        turns.transfer_ns = sides.iter().fold(0i64, |sum_ns, side| {
+            sum_ns.saturating_add(side.pace().map_or(0, |pace| pace.transfer_ns))
+        });
         turns.open(connection, asks, answers);
         turns.close(connection, asks, answers);
         Conversation::Turns(turns)
@@ -137,6 +142,7 @@ impl Turns {
             responder_ns: answered.own_ns.saturating_add(answered.rest_ns),
             round_trips_ns: asked.path_ns.saturating_add(answered.path_ns),
             transit_ns: asked.transit_ns.saturating_add(answered.transit_ns),
+            transfer_ns: 0,
             idle_ns: asked.rest_ns,
             overlapped_ns: 0,
             is_by_newest: false,
@@ -239,6 +245,8 @@ impl Turns {
             // Also charged to its sender's timer where both sides sent again.
             (SenderState::Tail, self.lost_ns, 1),
             (SenderState::AfterLoss, self.repair_ns, 1),
+            // Of what is left: windows and loss held back the rest.
+            (SenderState::Path, self.transfer_ns, 1),
         ];
         for (item, wanted_ns, places) in wanted {
             let mut left_ns = wanted_ns;

@@ -46,6 +46,8 @@ pub struct Pace {
     /// Length of the newest data, with `WRITE_GOES_ON` if it did not end a write.
     pub last_payload: u32,
     pub tinygrams: u32,
+    /// Gaps after data that did not end its message, until the message's next data.
+    pub transfer_ns: i64,
     /// IP IDs of the newest data, and of the peer's newest packet without data.
     pub last_id: u32,
     pub bare_id: u32,
@@ -146,6 +148,7 @@ impl Pace {
             delay: Delay::NONE,
             path: None,
             tinygrams: 0,
+            transfer_ns: 0,
             last_id: NONE,
             bare_id: NONE,
             last_payload: u32::MAX,
@@ -186,6 +189,11 @@ impl Pace {
     /// Return whether the newest data did not end its message ([`Direction::ends_message`]).
     pub fn goes_on(&self, mss: u32) -> bool {
         self.last_payload & WRITE_GOES_ON != 0 || is_full(self.last_payload, mss)
+    }
+
+    /// Note that the peer answered the newest data, which ended its message.
+    pub fn end_message(&mut self) {
+        self.last_payload = 0;
     }
 
     pub fn is_followed(&self) -> bool {
@@ -275,7 +283,10 @@ impl Pace {
 
     /// Process a segment with payload, after `ahead_bytes` in flight: a small one before it did not end the write.
     #[inline]
-    pub fn note_payload(&mut self, segment: &Segment, ahead_bytes: u32, mss: u32) {
+    pub fn note_payload(&mut self, segment: &Segment, ahead_bytes: u32, gap_ns: i64, mss: u32) {
+        if self.last_payload >= mss && self.goes_on(mss) {
+            self.transfer_ns = self.transfer_ns.saturating_add(gap_ns);
+        }
         let before = (self.last_payload & !WRITE_GOES_ON).min(ahead_bytes);
         let is_tinygram = (ahead_bytes > 0) & (before < mss);
         self.tinygrams = self.tinygrams.wrapping_add(u32::from(is_tinygram));

@@ -8,7 +8,8 @@
 //! holds the longest chain, which counts the time once if the path was busy while the server worked. The n-th answer
 //! belongs to the n-th request as long as each request has one. If a window joins answers, requests remain unanswered,
 //! and each answer is matched with the newest request that had arrived. If answers arrive before their requests could
-//! have, or without any, both sides send independently.
+//! have, or without any, both sides send independently. A buffer may join long requests, so that no short segment ends
+//! them: a short answer after more of such data belongs to it.
 
 use std::collections::VecDeque;
 
@@ -41,6 +42,7 @@ pub struct Chain {
 #[derive(Clone, Copy, Debug)]
 struct Message {
     end: Seq,
+    start_ns: i64,
     end_ns: i64,
     chain: Chain,
 }
@@ -103,6 +105,8 @@ struct Course {
     answers: VecDeque<Message>,
     heard: Message,
     last: Message,
+    /// Time of the newest data of requests.
+    asked_ns: i64,
     /// Requests sent before this had arrived when the last answer began.
     arrived_ns: i64,
     /// Work of the side that answers, also while the path took longer.
@@ -121,6 +125,9 @@ pub struct Pipeline {
     newest: [Newest; 2],
     in_turn: Course,
     by_newest: Course,
+    /// Segments that did not end their request, and short answers without a request in turn, one for each of them.
+    going_on: u32,
+    joined: u32,
 }
 
 /// The time of a pipelined conversation.
@@ -152,7 +159,12 @@ impl Pipeline {
         let mut ended = directions.map(|side| side.writes);
         ended[nth] = ended[nth].wrapping_sub(u8::from(directions[nth].ends_message(segment)));
         let begun = ended[1].wrapping_add(u8::from(newest[1].goes_on));
-        let pending = usize::from(ended[0].wrapping_sub(begun));
+        let mut pending = usize::from(ended[0].wrapping_sub(begun));
+        let asks = directions[0];
+        if pending > MOST_UNDER_WAY && asks.max_payload >= asks.segment_size() {
+            // A buffer joined requests.
+            pending = 0;
+        }
         let before = directions.map(|side| {
             let turns = side.pace().and_then(|pace| pace.turns.as_deref());
             turns.map_or_else(Waits::default, |turns| turns.waits)
@@ -169,6 +181,8 @@ impl Pipeline {
             newest,
             in_turn: course(Order::InTurn),
             by_newest: course(Order::Newest),
+            going_on: 0,
+            joined: 0,
         }
     }
 
@@ -185,13 +199,22 @@ impl Pipeline {
             end,
             goes_on: !ends,
         };
+        if is_answer && begins {
+            self.by_newest.begin_answer(now_ns, legs_ns[1]);
+            if !self.in_turn.begin_answer(now_ns, legs_ns[1]) {
+                self.in_turn.unmatched = self.in_turn.unmatched.saturating_add(1);
+                let is_joined = ends && self.going_on > self.joined;
+                self.joined = self.joined.saturating_add(u32::from(is_joined));
+            }
+        } else if !is_answer {
+            self.going_on = self.going_on.saturating_add(u32::from(!ends));
+        }
+        let is_long = !ends || !begins;
         for course in [&mut self.in_turn, &mut self.by_newest] {
             if is_answer {
-                course.answer(begins, ends, end, now_ns, legs_ns[1]);
-            } else if begins {
-                course.ask(Seq(segment.ack), end, now_ns, legs_ns[0]);
-            } else if let Some(request) = course.requests.back_mut() {
-                request.end_ns = now_ns;
+                course.answer(ends, end, now_ns);
+            } else {
+                course.ask(begins, is_long, Seq(segment.ack), end, now_ns, legs_ns[0]);
             }
         }
     }
@@ -201,7 +224,9 @@ impl Pipeline {
         let Course {
             matched, unmatched, ..
         } = self.in_turn;
-        if matched < FEWEST_MATCHED || unmatched > matched / UNMATCHED_PART {
+        let known = matched.saturating_add(self.joined);
+        if known < FEWEST_MATCHED || unmatched.saturating_sub(self.joined) > known / UNMATCHED_PART
+        {
             return None;
         }
         let is_in_turn = unmatched == 0 && !self.in_turn.has_left_over();
@@ -230,7 +255,7 @@ impl Pipeline {
         Some(Pipelined {
             chain,
             overlapped_ns,
-            answers: matched,
+            answers: known,
             works: &course.works,
             is_in_turn,
         })
@@ -241,6 +266,7 @@ impl Course {
     fn new(order: Order, pending: usize, end: Seq, now_ns: i64) -> Self {
         let message = |end_ns| Message {
             end,
+            start_ns: end_ns,
             end_ns,
             chain: Chain::default(),
         };
@@ -251,6 +277,7 @@ impl Course {
             answers: VecDeque::new(),
             heard: message(now_ns),
             last: message(now_ns),
+            asked_ns: now_ns,
             arrived_ns: LONG_AGO_NS,
             busy_ns: 0,
             works: Delays::default(),
@@ -266,17 +293,36 @@ impl Course {
         oldest.is_some_and(|request| request.end_ns < self.arrived_ns)
     }
 
-    fn ask(&mut self, ack: Seq, end: Seq, now_ns: i64, leg_ns: i64) {
-        while let Some(answer) = (self.answers.front()).filter(|each| !each.end.is_after(ack)) {
+    /// Process data of a request.
+    fn ask(&mut self, begins: bool, is_long: bool, ack: Seq, end: Seq, now_ns: i64, leg_ns: i64) {
+        let may_begin = begins || self.order == Order::Newest;
+        let mut has_heard = false;
+        while let Some(answer) =
+            (self.answers.front()).filter(|each| may_begin && !each.end.is_after(ack))
+        {
             self.heard = *answer;
+            has_heard = true;
             self.answers.pop_front();
+        }
+        let silent_ns = now_ns.saturating_sub(self.asked_ns);
+        self.asked_ns = now_ns;
+        // Data that follows at once did not wait for the answer.
+        if !begins && (!has_heard || silent_ns < SLACK_NS) {
+            match self.requests.back_mut() {
+                Some(request) => (request.end, request.end_ns) = (end, now_ns),
+                // The rest of one whose first part had arrived when the last answer began.
+                None if self.order == Order::Newest => self.push(end, now_ns, self.arrived.chain),
+                None => {}
+            }
+            return;
         }
         let wait_ns = now_ns.saturating_sub(self.heard.end_ns).max(0);
         let path_ns = leg_ns.clamp(0, wait_ns);
         let think_ns = wait_ns - path_ns;
-        if self.requests.is_empty() {
+        if self.requests.is_empty() && self.answers.is_empty() {
             self.pauses = Pauses::default();
-        } else {
+        } else if !is_long {
+            // A long request also waits for the one before it.
             self.pauses.add(think_ns, now_ns);
         }
         let mut chain = self.heard.chain;
@@ -287,24 +333,27 @@ impl Course {
             &mut chain.think_ns
         };
         *own_ns = own_ns.saturating_add(think_ns);
+        self.push(end, now_ns, chain);
+    }
+
+    fn push(&mut self, end: Seq, now_ns: i64, chain: Chain) {
         if self.requests.len() >= MOST_UNDER_WAY {
             self.requests.pop_front();
             self.unmatched = self.unmatched.saturating_add(1);
         }
-        let end_ns = now_ns;
-        self.requests.push_back(Message { end, end_ns, chain });
+        let (start_ns, end_ns) = (now_ns, now_ns);
+        self.requests.push_back(Message {
+            end,
+            start_ns,
+            end_ns,
+            chain,
+        });
     }
 
     /// Process data of an answer.
-    fn answer(&mut self, begins: bool, ends: bool, end: Seq, now_ns: i64, leg_ns: i64) {
-        if begins {
-            match self.request_of_answer(now_ns, leg_ns) {
-                Some(request) => self.begin_answer(&request, now_ns, leg_ns),
-                None => self.unmatched = self.unmatched.saturating_add(1),
-            }
-        }
+    fn answer(&mut self, ends: bool, end: Seq, now_ns: i64) {
         (self.last.end, self.last.end_ns) = (end, now_ns);
-        if ends {
+        if ends || self.order == Order::Newest {
             if self.answers.len() >= MOST_UNDER_WAY {
                 self.answers.pop_front();
             }
@@ -317,22 +366,25 @@ impl Course {
             return self.requests.pop_front();
         }
         while let Some(request) =
-            (self.requests.front()).filter(|each| each.end_ns.saturating_add(leg_ns) <= now_ns)
+            (self.requests.front()).filter(|each| each.start_ns.saturating_add(leg_ns) <= now_ns)
         {
             self.arrived = *request;
             self.requests.pop_front();
         }
+        // More of it may still be on its way.
+        self.arrived.end_ns = self.arrived.end_ns.min(now_ns.saturating_sub(leg_ns));
         Some(self.arrived)
     }
 
-    fn begin_answer(&mut self, request: &Message, now_ns: i64, leg_ns: i64) {
+    /// Begin an answer. Return whether its request had arrived.
+    fn begin_answer(&mut self, now_ns: i64, leg_ns: i64) -> bool {
+        let Some(request) = self.request_of_answer(now_ns, leg_ns) else {
+            return false;
+        };
         self.arrived_ns = now_ns.saturating_sub(leg_ns);
         let arrived_ns = request.end_ns.saturating_add(leg_ns);
-        if now_ns < arrived_ns.saturating_sub(leg_ns / 8 + SLACK_NS) {
-            self.unmatched = self.unmatched.saturating_add(1);
-        } else {
-            self.matched = self.matched.saturating_add(1);
-        }
+        let is_matched = now_ns >= arrived_ns.saturating_sub(leg_ns / 8 + SLACK_NS);
+        self.matched = self.matched.saturating_add(u32::from(is_matched));
         let arrived_ns = arrived_ns.min(now_ns);
         let mut since_ns = self.last.end_ns;
         if arrived_ns >= since_ns {
@@ -345,6 +397,7 @@ impl Course {
         self.last.chain.work_ns = self.last.chain.work_ns.saturating_add(work_ns);
         self.busy_ns = self.busy_ns.saturating_add(work_ns);
         self.works.add(work_ns);
+        is_matched
     }
 }
 
@@ -468,6 +521,52 @@ mod tests {
         let chain = pipeline.pipelined().unwrap().chain;
         assert_eq!((chain.path_ns, chain.work_ns), (0, 0));
         assert!(chain.think_ns > 1000 * MS, "{chain:?}");
+    }
+
+    #[test]
+    fn a_client_sends_by_its_own_clock_though_each_answer_leaves_before_the_next_request_comes() {
+        let mut pipeline = pipeline();
+        for nth in 0..300i64 {
+            // At the server: every 10 ms, by a clock that drifts, and answered after 3 ms; the client is 35 ms away.
+            let (asked, heard) = (nth as u32, (nth - 3).max(0) as u32);
+            let time_ns = nth * 10 * MS + nth * MS / 40;
+            let legs_ns = [35 * MS, 0];
+            pipeline.take(false, &segment(time_ns, asked, heard), true, legs_ns);
+            let answer = segment(time_ns + 3 * MS - nth % 5 * MS / 2, asked, asked);
+            pipeline.take(true, &answer, true, legs_ns);
+        }
+        let chain = pipeline.pipelined().unwrap().chain;
+        assert_eq!((chain.path_ns, chain.work_ns), (0, 0));
+        assert!(chain.think_ns > 2000 * MS, "{chain:?}");
+    }
+
+    #[test]
+    fn short_answers_belong_to_requests_that_a_buffer_joined() {
+        const COUNT: i64 = 24;
+        // At the client: two chunks under way, the next as soon as one is acknowledged; 5 ms of work for each.
+        let run = |ends_requests: bool| {
+            let mut pipeline = pipeline();
+            let legs_ns = [0, 40 * MS];
+            let mut free_ns = 0;
+            let mut heard_ns = VecDeque::from([0, MS]);
+            for nth in 0..COUNT {
+                let asked_ns = heard_ns.pop_front().unwrap();
+                free_ns = (free_ns).max(asked_ns + 40 * MS) + 5 * MS;
+                heard_ns.push_back(free_ns);
+                if nth > 1 {
+                    let answer = segment(asked_ns, nth as u32 - 2, 0);
+                    pipeline.take(true, &answer, true, legs_ns);
+                }
+                let chunk = segment(asked_ns + 1000, nth as u32, (nth - 1).max(0) as u32);
+                pipeline.take(false, &chunk, ends_requests, legs_ns);
+            }
+            let found = pipeline.pipelined().unwrap();
+            (found.chain.path_ns / MS, found.is_in_turn)
+        };
+        let (whole, joined) = (run(true), run(false));
+        assert_eq!((whole.1, joined.1), (true, false));
+        assert!((whole.0 - joined.0).abs() <= 40, "{whole:?} {joined:?}");
+        assert!(joined.0 >= 40 * (COUNT / 2 - 2), "{joined:?}");
     }
 
     #[test]

@@ -221,7 +221,7 @@ impl Direction {
         if let Some(pace) = self.ledger.pace_mut() {
             if segment.payload_len > 0 {
                 let ahead_bytes = una.to(was_nxt).max(0) as u32;
-                pace.note_payload(segment, ahead_bytes, mss);
+                pace.note_payload(segment, ahead_bytes, since_ns, mss);
                 if ahead_bytes > 0 {
                     pace.late.budget.note_gap(since_ns);
                 }
@@ -254,7 +254,7 @@ impl Direction {
         if before.new_tsval.is_some() {
             pace.tick_ns = now_ns;
         }
-        pace.note_payload(segment, ahead_bytes, before.mss);
+        pace.note_payload(segment, ahead_bytes, before.since_data_ns, before.mss);
         if ahead_bytes > 0 {
             pace.late.budget.note_gap(before.since_data_ns);
         }
@@ -321,6 +321,9 @@ impl Direction {
             turns.answer(delay_ns, rtt_to_sender_ns, ack_ns, is_missing);
         } else if is_answer {
             turns.waits.cross();
+        }
+        if is_answer {
+            pace.end_message();
         }
         if let Some(idle) = &mut pace.idle {
             idle.end();
