@@ -181,18 +181,22 @@ def test_a_long_answer_over_a_narrow_path_is_not_the_servers_silence(tmp_path: P
     assert connection.b_to_a.budget_application_ns < 10 * MS
 
 
-def uploads(depth: int, *, place: float) -> Story:
-    """Chunks that the server acknowledges after 2 ms each, `depth` under way; a buffer joins them, without PSH."""
+def uploads(depth: int, *, place: float, apart_s: float = 12e-6) -> Story:
+    """Chunks that the server acknowledges after 2 ms each, `depth` under way; a buffer joins them, without PSH.
+
+    `apart_s`: time of a segment on the path.
+    """
     rtt_s, chunk, segments = 0.03, 14_600, 10
     sent: list[tuple[float, int, str, int]] = []
-    heard_s, free_s = [0.03 + number * 1e-6 for number in range(depth)], 0.0
+    heard_s, free_s, line_s = [0.03 + number * 1e-6 for number in range(depth)], 0.0, 0.0
     answers = 0
     for number in range(30):
-        now_s = heard_s[number]
+        now_s = max(heard_s[number], line_s)
+        line_s = now_s + segments * apart_s
         if number >= depth:
             answers += 1
-        sent += [(now_s + nth * 12e-6 + place * rtt_s / 2, answers, "a", 1460) for nth in range(segments)]
-        free_s = max(free_s, now_s + rtt_s / 2) + 0.002
+        sent += [(now_s + nth * apart_s + place * rtt_s / 2, answers, "a", 1460) for nth in range(segments)]
+        free_s = max(free_s, line_s + rtt_s / 2) + 0.002
         sent.append((free_s + (1 - place) * rtt_s / 2, number + 1, "b", 20))
         heard_s.append(free_s + rtt_s / 2 + 0.0001)
     story = Story().handshake(rtt=rtt_s, near="a" if place == 0 else "b")
@@ -211,3 +215,10 @@ def test_chunks_that_a_buffer_joined_wait_for_their_answers(tmp_path: Path, dept
     assert connection.turns_state == "overlapping"
     verdict = connection.verdict
     assert (verdict.limit, verdict.owner, verdict.confidence) == ("round_trips", "client_application", "possible")
+
+
+@pytest.mark.parametrize("place", [0.0, 1.0])
+def test_chunks_that_fill_the_path_wait_for_no_answer(tmp_path: Path, place: float) -> None:
+    """Four of 10 ms each, longer than the round trip: the answers arrive in time."""
+    connection = uploads(4, place=place, apart_s=0.001).analyze(tmp_path).connections[0]
+    assert (connection.turns_state, connection.verdict.limit) == ("overlapping", "path_rate")

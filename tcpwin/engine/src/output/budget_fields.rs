@@ -114,6 +114,7 @@ impl DirectionView<'_> {
         spent[SenderState::Unknown as usize] += left_ns;
         if let Some(turns) = Conversation::of(connection).turns() {
             turns.reassign(&mut spent);
+            self.hide_turns(&mut spent);
         }
         if self.is_doubled() {
             for item in SenderState::ALL {
@@ -133,6 +134,27 @@ impl DirectionView<'_> {
             }
         }
         spent
+    }
+
+    /// With several requests under way, turns that pass while the other side's larger data is transferred cost nothing.
+    fn hide_turns(&self, spent: &mut [i64; SENDER_STATES]) {
+        let other = DirectionView {
+            sender: 1 - self.sender,
+            ..*self
+        };
+        if !self.connection.is_pipelined() || self.carried_bytes() >= other.carried_bytes() {
+            return;
+        }
+        let larger = other.budget();
+        for item in [
+            SenderState::RoundTrip,
+            SenderState::Responder,
+            SenderState::Requester,
+        ] {
+            let hidden_ns = (spent[item as usize] - larger[item as usize]).max(0);
+            spent[item as usize] -= hidden_ns;
+            spent[SenderState::Path as usize] += hidden_ns;
+        }
     }
 
     /// Return the time at which a sender of few segments was done: everything was acknowledged, or the connection was
