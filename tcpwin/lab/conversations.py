@@ -55,7 +55,7 @@ def conversation(seed: int, number: int) -> Scenario:
     draw.drive = {"request_bytes": round(draw.between(40, 1200)), "answer_bytes": round(draw.between(60, 12_000))}
     if draw.random.random() < 0.2:
         draw.sysctl["net.ipv4.tcp_timestamps"] = 0
-    (_STORIES | _LATER_STORIES)[which](draw)
+    _stories(seed)[which](draw)
     if "count" not in draw.drive:
         each_s = draw.rounds * draw.rtt_ms / 1000 + draw.serve.get("work_s", 0) + draw.drive.get("think_s", 0)
         if "slow_every" in draw.serve:
@@ -83,7 +83,11 @@ def conversation_story(seed: int, number: int) -> str:
 
 def conversation_stories(seed: int) -> tuple[str, ...]:
     """Return the stories of a seed's conversations."""
-    return (*_STORIES, *(_LATER_STORIES if seed >= _LATER_SEED else ()))
+    return tuple(_stories(seed))
+
+
+def _stories(seed: int) -> dict[str, Callable[[_Draw], None]]:
+    return {name: story for since, stories in _STORIES.items() if seed >= since for name, story in stories.items()}
 
 
 def _chatty(draw: _Draw) -> None:
@@ -180,27 +184,59 @@ def _full_duplex(draw: _Draw) -> None:
     draw.serve["work_s"] = float(f"{draw.between(0.05, 0.8) * draw.drive['think_s']:.3g}")
 
 
-_STORIES: dict[str, Callable[[_Draw], None]] = {
-    "chatty": _chatty,
-    "chatty-too": _chatty,
-    "slow-server": _slow_server,
-    "slow-server-too": _slow_server,
-    "few-slow-answers": _few_slow_answers,
-    "late-client": _late_client,
-    "balanced": _balanced,
-    "pipelined": _pipelined,
-    "request-in-parts": _request_in_parts,
-    "answer-in-parts": _answer_in_parts,
-    "parts-without-nagle": _parts_without_nagle,
-    "chunks": _chunks,
-    "long-answers": _long_answers,
-    "narrow-path": _narrow_path,
-    "lossy": _lossy,
+def _long_both(draw: _Draw) -> None:
+    """Long requests with long answers, one at a time: RPC with documents."""
+    draw.rtt_ms, draw.rounds = draw.between(5.0, 120.0), 2
+    draw.drive |= {
+        "request_bytes": round(draw.between(4000, 60_000)),
+        "answer_bytes": round(draw.between(4000, 60_000)),
+    }
+    draw.serve["work_s"], draw.drive["think_s"] = draw.share(0.05, 1.0), draw.share(0.05, 1.0)
+
+
+def _narrow_upload(draw: _Draw) -> None:
+    draw.rate_mbps, draw.rtt_ms = draw.between(1.0, 10.0), draw.between(2.0, 40.0)
+    draw.drive |= {"request_bytes": round(draw.between(20_000, 100_000)), "answer_bytes": round(draw.between(20, 200))}
+    draw.serve["work_s"] = draw.share(0.05, 0.5)
+
+
+def _pipelined_long(draw: _Draw) -> None:
+    """Several requests under way, each with an answer of some segments."""
+    draw.rtt_ms = draw.between(10.0, RTT_MS[1])
+    draw.drive |= {"depth": draw.random.choice((2, 3, 6)), "answer_bytes": round(draw.between(3000, 30_000))}
+    draw.serve["work_s"] = draw.share(0.02, 1.0)
+
+
+def _lossy_pipelined(draw: _Draw) -> None:
+    draw.path["loss_percent"] = draw.between(0.3, 2.0)
+    draw.rtt_ms, draw.drive["depth"] = draw.between(5.0, 80.0), draw.random.choice((2, 4))
+    draw.serve["work_s"] = draw.share(0.02, 0.5)
+
+
+_STORIES: dict[int, dict[str, Callable[[_Draw], None]]] = {
+    0: {
+        "chatty": _chatty,
+        "chatty-too": _chatty,
+        "slow-server": _slow_server,
+        "slow-server-too": _slow_server,
+        "few-slow-answers": _few_slow_answers,
+        "late-client": _late_client,
+        "balanced": _balanced,
+        "pipelined": _pipelined,
+        "request-in-parts": _request_in_parts,
+        "answer-in-parts": _answer_in_parts,
+        "parts-without-nagle": _parts_without_nagle,
+        "chunks": _chunks,
+        "long-answers": _long_answers,
+        "narrow-path": _narrow_path,
+        "lossy": _lossy,
+    },
+    24: {"upload": _upload, "upload-too": _upload, "full-duplex": _full_duplex},
+    25: {
+        "long-both": _long_both,
+        "narrow-upload": _narrow_upload,
+        "pipelined-long": _pipelined_long,
+        "lossy-pipelined": _lossy_pipelined,
+    },
 }
-_LATER_STORIES: dict[str, Callable[[_Draw], None]] = {
-    "upload": _upload,
-    "upload-too": _upload,
-    "full-duplex": _full_duplex,
-}
-_LATER_SEED = 24
-"""From this seed on; the worlds of earlier ones stay as they were run."""
+"""Stories by the first seed that has them; the worlds of earlier ones stay as they were run."""

@@ -23,7 +23,7 @@ def lines_of(seed: int) -> list[str]:
     return (HERE / f"conversations-{seed}.jsonl").read_text().splitlines()
 
 
-@pytest.mark.parametrize(("seed", "count"), [(SEED, 150), (23, 60), (24, 60)])
+@pytest.mark.parametrize(("seed", "count"), [(SEED, 150), (23, 60), (24, 60), (25, 60)])
 def test_every_truth_is_of_a_world_that_is_drawn_again(seed: int, count: int) -> None:
     lines = [json.loads(line) for line in lines_of(seed)]
     assert [line["number"] for line in lines] == list(range(count))
