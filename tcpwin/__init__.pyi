@@ -20,9 +20,12 @@ from tcpwin.errors import TcpwinError as TcpwinError
 from tcpwin.hosts import Bundle as Bundle
 from tcpwin.hosts import SnapshotFile as SnapshotFile
 from tcpwin.limits import Analysis as Analysis
+from tcpwin.limits import Comparison as Comparison
 from tcpwin.limits import Connection as Connection
 from tcpwin.limits import Finding as Finding
+from tcpwin.limits import Verdict as Verdict
 from tcpwin.limits import analyze as analyze
+from tcpwin.limits import compare as compare
 from tcpwin.pairing import Pairing as Pairing
 from tcpwin.pairing import pair as pair
 from tcpwin.paths import WhatIf as WhatIf

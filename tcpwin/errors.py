@@ -64,3 +64,19 @@ class OutputError(TcpwinError):
 
 class ArgumentError(TcpwinError, ValueError):
     """An invalid argument, such as a reversed span or an unknown figure."""
+
+
+def need(what: str, *packages: str, extra: str) -> None:
+    """Check that the packages of an extra are installed.
+
+    Args:
+        what: what needs them, as the subject of a sentence: ``an Arrow table``.
+
+    Raises:
+        OutputError: one is missing; the message includes the command that installs it.
+    """
+    from importlib.util import find_spec
+
+    for package in packages:
+        if find_spec(package) is None:
+            raise OutputError(f"{what} needs {package}: pip install 'tcpwin[{extra}]'")

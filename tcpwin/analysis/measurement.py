@@ -419,9 +419,13 @@ class Measurement:
         return self
 
     def __repr__(self) -> str:
+        from tcpwin.units import count_text
+
         capture = self.capture
-        warned = f", {len(capture.warnings)} warnings" if capture.warnings else ""
-        return f"<{type(self).__name__} of {self.name}: {capture.packets} packets, {len(self)} connections{warned}>"
+        counts = [count_text(capture.packets, "packet"), count_text(len(self), "connection")]
+        if capture.warnings:
+            counts.append(count_text(len(capture.warnings), "warning"))
+        return f"<{type(self).__name__} of {self.name}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
         from html import escape

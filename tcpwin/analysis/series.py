@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas
+    import polars
     from numpy.typing import NDArray
+
+    from tcpwin.analysis.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,20 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.time_ns)
+
+    def table(self) -> Table:
+        """Return a row for each bucket: ``time_ns``, ``min``, ``max``, ``last`` and ``sum``."""
+        from tcpwin.analysis.table import Table
+
+        return Table({name: getattr(self, name) for name in ("time_ns", "min", "max", "last", "sum")})
+
+    def to_polars(self, *, times: bool = False) -> polars.DataFrame:
+        """Return the table as a polars DataFrame; needs the ``tables`` extra. `times` is as for `Table.to_polars`."""
+        return self.table().to_polars(times=times)
+
+    def to_pandas(self, *, times: bool = False) -> pandas.DataFrame:
+        """Return the table as a pandas DataFrame; needs the ``pandas`` extra. `times` is as for `Table.to_polars`."""
+        return self.table().to_pandas(times=times)
 
     def __repr__(self) -> str:
         return f"<Series {self.name}: {len(self)} buckets of {self.width_ns} ns>"

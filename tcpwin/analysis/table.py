@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpwin.errors import need
+
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+
+MOMENTS = frozenset(
+    (
+        *("time_ns", "start_ns", "end_ns", "syn_ns", "syn_ack_ns", "established_ns"),
+        *("first_data_ns", "last_data_ns", "stall_at_end_start_ns"),
+    )
+)
+"""Columns of nanoseconds since the Unix epoch; all others whose names end in ``_ns`` are durations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +77,59 @@ class Table(Mapping[str, NDArray[Any]]):
         for values in zip(*columns, strict=True):
             yield dict(zip(self._columns, values, strict=True))
 
-    def to_polars(self) -> polars.DataFrame:
-        """Convert to a polars DataFrame; needs the ``tables`` extra."""
+    def to_polars(self, *, times: bool = False) -> polars.DataFrame:
+        """Convert to a polars DataFrame; needs the ``tables`` extra.
+
+        Args:
+            times: return nanoseconds as Datetime (UTC) and Duration instead of integers.
+
+        Raises:
+            OutputError: polars is not installed.
+        """
+        need("a polars DataFrame", "polars", extra="tables")
         import polars
 
-        return polars.DataFrame({name: _polars_series(polars, column) for name, column in self._columns.items()})
+        frame = polars.DataFrame({name: _polars_series(polars, column) for name, column in self._columns.items()})
+        if not times:
+            return frame
+        moment, duration = polars.Datetime("ns", "UTC"), polars.Duration("ns")
+        return frame.cast({name: moment if is_moment else duration for name, is_moment in self._times()})
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Convert to an Arrow table; needs the ``arrow`` extra."""
+    def to_arrow(self, *, times: bool = False) -> pyarrow.Table:
+        """Convert to an Arrow table; needs the ``arrow`` extra. `times` is as for `to_polars`.
+
+        Raises:
+            OutputError: pyarrow is not installed.
+        """
+        need("an Arrow table", "pyarrow", extra="arrow")
         import pyarrow
 
-        return pyarrow.table({name: _arrow_array(pyarrow, column) for name, column in self._columns.items()})
+        table = pyarrow.table({name: _arrow_array(pyarrow, column) for name, column in self._columns.items()})
+        if not times:
+            return table
+        kinds = {
+            name: pyarrow.timestamp("ns", "UTC") if each else pyarrow.duration("ns") for name, each in self._times()
+        }
+        return table.cast(pyarrow.schema([(each.name, kinds.get(each.name, each.type)) for each in table.schema]))
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Convert to a pandas DataFrame of Arrow's types, which allow missing values; needs the ``pandas`` extra."""
+    def to_pandas(self, *, times: bool = False) -> pandas.DataFrame:
+        """Convert to a pandas DataFrame of Arrow's types, which allow missing values; needs the ``pandas`` extra.
+
+        `times` is as for `to_polars`.
+
+        Raises:
+            OutputError: pandas or pyarrow is not installed.
+        """
+        need("a pandas DataFrame", "pandas", "pyarrow", extra="pandas")
         import pandas
 
-        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        return self.to_arrow(times=times).to_pandas(types_mapper=pandas.ArrowDtype)
+
+    def _times(self) -> Iterator[tuple[str, bool]]:
+        """Yield each column of nanoseconds, and whether its values count from the epoch."""
+        for name, column in self._columns.items():
+            if name.endswith("_ns") and not isinstance(column, Coded) and column.dtype.kind in "iu":
+                yield name, name.rpartition(".")[2] in MOMENTS
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the rows as Arrow's C stream, for polars, DuckDB and pandas; needs the ``arrow`` extra."""
@@ -129,8 +176,9 @@ def _polars_series(polars: Any, column: NDArray[Any] | Coded) -> Any:
 def _arrow_array(pyarrow: Any, column: NDArray[Any] | Coded) -> Any:
     if isinstance(column, Coded):
         return pyarrow.array(column.words, pyarrow.string()).take(pyarrow.array(column.codes))
-    values = np.ma.getdata(column) if column.dtype != object else column.tolist()
-    return pyarrow.array(values, mask=_mask(column))
+    if column.dtype == object:
+        return pyarrow.array(column.tolist(), pyarrow.string(), mask=_mask(column))
+    return pyarrow.array(np.ma.getdata(column), mask=_mask(column))
 
 
 def decoded(column: Coded) -> NDArray[Any]:

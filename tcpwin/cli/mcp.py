@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import click
 
-from tcpwin.errors import OutputError
+from tcpwin.errors import need
 
 
 @click.command()
@@ -25,8 +24,7 @@ def mcp(folder: str, out: str | None) -> None:
     FOLDER is the current one by default; nothing outside of it is read. Configure the agent with the command line
     `tcpwin mcp FOLDER`, which it then starts itself.
     """
-    if find_spec("mcp") is None:
-        raise OutputError("agents are served by the mcp package: pip install 'tcpwin[mcp]'")
+    need("a server for agents", "mcp", extra="mcp")
     if sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: an agent starts this command, and talks to it")
     from tcpwin.agents import Folder, serve

@@ -16,7 +16,7 @@ from tcpwin.cli.io import (
     spare_captures,
 )
 from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
-from tcpwin.errors import OutputError, SourceError
+from tcpwin.errors import SourceError, need
 
 if TYPE_CHECKING:
     from tcpwin.pairing import Pairing
@@ -150,17 +150,11 @@ def _check_chosen(a: str, b: str | None, capture_a: str | None, capture_b: str |
 def _check_parquet(out: str) -> None:
     if not out.lower().endswith(".parquet"):
         raise click.UsageError(f"--packets writes Parquet, and {out} is not named .parquet")
-    try:
-        import polars  # noqa: F401
-    except ImportError:
-        raise OutputError("parquet needs polars: pip install 'tcpwin[tables]'") from None
+    need("parquet", "polars", extra="tables")
 
 
 def _check_output(out: str) -> None:
-    try:
-        import plotly  # noqa: F401
-    except ImportError:
-        raise OutputError("figures need plotly: pip install 'tcpwin[plot]'") from None
+    need("a figure", "plotly", extra="plot")
     from tcpwin.figures.drawing import FORMATS, check, format_of
     from tcpwin.render.report import require
 

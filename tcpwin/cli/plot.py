@@ -18,7 +18,7 @@ from tcpwin.cli.options import (
     connection_span,
     resolve_span,
 )
-from tcpwin.errors import OutputError, SourceError
+from tcpwin.errors import OutputError, SourceError, need
 
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis, Connection
@@ -38,12 +38,8 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _figures() -> Any:
-    """Import the package of figures, or name its requirements in one sentence."""
-    try:
-        import plotly  # noqa: F401
-        import tsdownsample  # noqa: F401
-    except ImportError:
-        raise OutputError("figures need plotly and tsdownsample: pip install 'tcpwin[plot]'") from None
+    """Import the package of figures, or name what it lacks in one sentence."""
+    need("a figure", "plotly", "tsdownsample", extra="plot")
     from tcpwin import figures
 
     return figures

@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpwin.analysis import cores
-from tcpwin.errors import ArgumentError
+from tcpwin.errors import ArgumentError, need
 from tcpwin.fleet.dataset import Writing, writing
 from tcpwin.fleet.discovery import discover
-from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
 from tcpwin.fleet.task import Outcome, Performed, Task
 
@@ -83,7 +82,7 @@ def run(
     """
     if unknown := set(also) - set(ON_REQUEST):
         raise ArgumentError(f"unknown table {min(unknown)}; available: {', '.join(ON_REQUEST)}")
-    need("pyarrow")
+    need("fleet", "pyarrow", extra="fleet")
     begun_ns = time.monotonic_ns()
     done = Done(os.fspath(dataset))
     found = list(discover(sources, site))
@@ -108,7 +107,7 @@ def _performed(
         from tcpwin.fleet.local import perform_here
 
         return perform_here(tasks, folder, also, workers or cores())
-    need("distributed")
+    need("fleet", "distributed", extra="fleet")
     from tcpwin.fleet.cluster import perform_on
 
     return perform_on(scheduler, tasks, folder, also)

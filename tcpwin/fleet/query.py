@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DIRECTIONS
-from tcpwin.errors import FilterError
+from tcpwin.errors import FilterError, need
 from tcpwin.fleet.dataset import Dataset
-from tcpwin.fleet.need import need
 from tcpwin.fleet.schema import Column, tables
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def asked(dataset: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
     Raises:
         OutputError: DuckDB is not installed.
     """
-    need("duckdb")
+    need("fleet", "duckdb", extra="fleet")
     import duckdb
 
     with duckdb.connect(":memory:") as database:

@@ -75,7 +75,7 @@ def _verdicts(analysis: Analysis) -> Iterator[tuple[int, Mapping[str, NDArray[An
 
 
 def _connections(analysis: Analysis, key: str, start: int, stop: int, verdicts: Mapping[str, NDArray[Any]]) -> Rows:
-    table = analysis.connections.table(start=start, stop=stop)
+    table = analysis.connections.table(analysis.connections.measured_names, start=start, stop=stop)
     columns: dict[str, Any] = {"capture": key, "verdict": verdicts, **{side: {} for side in DIRECTIONS}}
     for name in table:
         group, _, field = name.rpartition(".")

@@ -78,7 +78,7 @@ _CAPTURE_TEXTS = {
     "summary": ("str", "The capture in words."),
 }
 _FINDING = {
-    "rule": ("str", "Code of the rule."),
+    "code": ("str", "Code of the rule."),
     "name": ("str", "Its name."),
     "severity": ("str", "info, warning or error."),
     "connection": ("int", "Number of the connection; null for the capture or a host."),

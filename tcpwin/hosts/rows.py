@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.util import find_spec
 from itertools import islice
 from typing import IO, Any, TypeVar
 
-from tcpwin.errors import OutputError
+from tcpwin.errors import need
 from tcpwin.parquet import parquet_writer
 
 BATCH_ROWS = 4096
@@ -56,8 +55,7 @@ def check_extra(form: str) -> None:
         OutputError: it is not installed.
     """
     package, extra = {"arrow": ("pyarrow", "arrow"), "parquet": ("polars", "tables")}.get(form, ("json", ""))
-    if find_spec(package) is None:
-        raise OutputError(f"{form} needs {package}: pip install 'tcpwin[{extra}]'")
+    need(form, package, extra=extra)
 
 
 def _write_arrow(rows: Iterable[Row], kinds: Mapping[str, str], file: IO[bytes], left_out: dict[str, int]) -> None:

@@ -42,6 +42,7 @@ from tcpwin.limits.findings import check as check
 from tcpwin.limits.findings import choose as choose
 from tcpwin.limits.life import Life as Life
 from tcpwin.limits.life import life_of as life_of
+from tcpwin.limits.measuring import analysis_of as analysis_of
 from tcpwin.limits.measuring import analyze as analyze
 from tcpwin.limits.ranking import problems as problems
 from tcpwin.limits.ranking import worst as worst

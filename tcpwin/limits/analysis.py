@@ -13,11 +13,12 @@ from tcpwin.analysis import SCHEMA, Connections, Measurement, cached
 from tcpwin.errors import ArgumentError
 from tcpwin.lazy import provided
 from tcpwin.limits.connection import Connection
+from tcpwin.limits.display import answer_html, answered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tcpwin.analysis import CaptureFigureName
+    from tcpwin.analysis import CaptureFigureName, Table
     from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.limits.findings import Findings
     from tcpwin.limits.question import Question
@@ -74,10 +75,15 @@ class Analysis(Measurement):
     @property
     def connections(self) -> Connections[Connection]:
         """The connections, in the order of their first segments."""
-        return Connections(self, Connection)
+        return Connections(self, Connection, self._judge)
 
     def __iter__(self) -> Iterator[Connection]:
         return iter(self.connections)
+
+    def _judge(self, start: int, stop: int | None) -> Table:
+        from tcpwin.limits.columns import verdict_columns
+
+        return verdict_columns(self, start=start, stop=stop)
 
     @cached
     def findings(self) -> Findings:
@@ -171,6 +177,13 @@ class Analysis(Measurement):
         """Write the whole capture to a pcapng file, with comments on packets that have events or findings."""
         made: Slice = provided("annotate")(self, path)
         return made
+
+    def __repr__(self) -> str:
+        """Describe the capture, with the answer about its worst connection."""
+        return answered(super().__repr__(), self)
+
+    def _repr_html_(self) -> str:
+        return f"{answer_html(self)}{super()._repr_html_()}"
 
     def write_json(
         self,

@@ -42,25 +42,30 @@ _CODES = {
 """The values that a column's codes index."""
 
 
-def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
-    """Judge every connection, in order; the columns are `VERDICT_COLUMNS`, with nulls for missing values.
+def verdict_columns(analysis: Analysis, *, start: int = 0, stop: int | None = None, few: int = FEW) -> Table:
+    """Judge the connections `start` to before `stop`, or all; the columns are `VERDICT_COLUMNS`, masked if missing.
 
     Args:
-        few: up to this many connections are judged individually.
+        few: if the capture has at most this many connections, each is judged individually.
     """
     import numpy as np
 
     from tcpwin.analysis import Table
 
-    if len(analysis) <= few:
-        verdicts = [connection.verdict for connection in analysis.connections]
+    if len(analysis) <= few or not range(len(analysis))[start:stop]:
+        verdicts = [connection.verdict for connection in analysis.connections[start:stop]]
         return Table({name: _column([getattr(each, name) for each in verdicts]) for name in VERDICT_COLUMNS})
-    parts = list(verdict_parts(analysis))
+    parts = list(verdict_parts(analysis, start=start, stop=stop))
     return Table({name: _masked(np.concatenate([part[name] for part in parts])) for name in VERDICT_COLUMNS})
 
 
 def verdict_parts(
-    analysis: Analysis, closely: Mapping[int, Verdict] | None = None, *, rows: int = ROWS
+    analysis: Analysis,
+    closely: Mapping[int, Verdict] | None = None,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    rows: int = ROWS,
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the columns of `verdict_columns`, `rows` connections at a time, with None for missing values.
 
@@ -69,12 +74,13 @@ def verdict_parts(
     """
     known = judged_closely(analysis) if closely is None else closely
     ids = sorted(known)
-    for start in range(0, len(analysis), rows):
-        stop = min(start + rows, len(analysis))
-        columns = _part(analysis, start, stop)
-        for id in ids[bisect_left(ids, start) : bisect_left(ids, stop)]:
+    begin, end, _ = slice(start, stop).indices(len(analysis))
+    for first in range(begin, end, rows):
+        last = min(first + rows, end)
+        columns = _part(analysis, first, last)
+        for id in ids[bisect_left(ids, first) : bisect_left(ids, last)]:
             for name, values in columns.items():
-                values[id - start] = getattr(known[id], name)
+                values[id - first] = getattr(known[id], name)
         yield columns
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DIRECTIONS, DirectionName, Endpoint
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.findings import Findings, check
+from tcpwin.limits.findings import Findings
+from tcpwin.limits.measuring import analysis_of
 from tcpwin.limits.pairs import BULK_BYTES, Match, pair, values
 from tcpwin.limits.tables import MIN_COST_NS
 from tcpwin.limits.verdict import Verdict, judge_connection
+
+if TYPE_CHECKING:
+    from tcpwin.hosts import Bundle
+    from tcpwin.sources import Packets, Source
 
 TOLERANCE = 0.1
 """Timing and background load alone change a transfer's rate by a few percent between runs."""
@@ -136,8 +141,8 @@ class Comparison:
 
 
 def compare(
-    old: Analysis,
-    new: Analysis,
+    old: Packets | Source | Bundle | Analysis,
+    new: Packets | Source | Bundle | Analysis,
     *,
     old_findings: Findings | None = None,
     new_findings: Findings | None = None,
@@ -150,13 +155,20 @@ def compare(
     whole is worse (or better) if such pairs carry at least `WEIGHT` of all bytes, and more than the opposite ones.
 
     Args:
-        old_findings, new_findings: by default those of all rules.
+        old: the capture before the change: its analysis, or anything that :func:`tcpwin.analyze` reads.
+        new: the capture after it.
+        old_findings: the findings of `old`, by default those of all rules.
+        new_findings: the same for `new`.
         tolerance: share by which a quantity may differ and still count as the same.
+
+    Raises:
+        TcpwinError: a capture cannot be read; see :func:`tcpwin.analyze`.
     """
     from statistics import median
 
-    before = _index(check(old) if old_findings is None else old_findings)
-    after = _index(check(new) if new_findings is None else new_findings)
+    old, new = analysis_of(old), analysis_of(new)
+    before = _index(old.findings if old_findings is None else old_findings)
+    after = _index(new.findings if new_findings is None else new_findings)
     matches, left_old, left_new = pair(old, new)
     rows_old, rows_new = _Rows(old), _Rows(new)
     tally = _Tally()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tcpwin.analysis import MeasuredConnection, cached
 from tcpwin.lazy import provided
+from tcpwin.limits.display import answer_html, answered
 
 if TYPE_CHECKING:
     from tcpwin.analysis import DirectionName, FigureName
@@ -103,6 +104,10 @@ class Connection(MeasuredConnection):
             return provided("draw_timeline")(self, **options)
         return provided("draw")(name, self, **options)
 
+    def __repr__(self) -> str:
+        """Describe the connection, with its answer."""
+        return answered(super().__repr__(), self)
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -114,5 +119,5 @@ class Connection(MeasuredConnection):
             rows.append(f"<tr><th>{name}</th>{cells}</tr>")
         roles = [role_of(self, side) for side in ("a", "b")]
         heads = "".join(f"<th>{sender} → {receiver}</th>" for sender, receiver in (roles, reversed(roles)))
-        title = f"Connection {self.id}: {self.a} → {self.b}"
-        return f"<table><caption>{escape(title)}</caption><tr><th></th>{heads}</tr>{''.join(rows)}</table>"
+        title = f"<caption>{escape(f'Connection {self.id}: {self.a} → {self.b}')}</caption>"
+        return f"{answer_html(self)}<table>{title}<tr><th></th>{heads}</tr>{''.join(rows)}</table>"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tcpwin.analysis import DirectionName
 from tcpwin.errors import ArgumentError, TcpwinError
@@ -65,8 +65,15 @@ class Findings:
     def __len__(self) -> int:
         return len(self.found)
 
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Finding, ...]: ...
+    def __getitem__(self, index: int | slice) -> Finding | tuple[Finding, ...]:
+        return self.found[index]
+
     def table(self) -> Table:
-        """Return a row for each finding, in order, with its rule, severity, connection, cost and frames.
+        """Return a row for each finding, in order, with its rule's code, severity, connection, cost and frames.
 
         ``frames`` is text for a display filter: ``241, 1235``. `Table` converts to any kind of data frame.
         """
@@ -77,7 +84,7 @@ class Findings:
         found = self.found
         return Table(
             {
-                "rule": _texts([each.code for each in found]),
+                "code": _texts([each.code for each in found]),
                 "name": _texts([each.name for each in found]),
                 "severity": _texts([str(each.severity) for each in found]),
                 "connection": _numbers([each.connection for each in found], np.int64),
@@ -93,17 +100,17 @@ class Findings:
             }
         )
 
-    def to_polars(self) -> polars.DataFrame:
-        """Return the table as a polars DataFrame; needs the ``tables`` extra."""
-        return self.table().to_polars()
+    def to_polars(self, *, times: bool = False) -> polars.DataFrame:
+        """Return the table as a polars DataFrame; needs the ``tables`` extra. `times` is as for `Table.to_polars`."""
+        return self.table().to_polars(times=times)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Return the table as an Arrow table; needs the ``arrow`` extra."""
-        return self.table().to_arrow()
+    def to_arrow(self, *, times: bool = False) -> pyarrow.Table:
+        """Return the table as an Arrow table; needs the ``arrow`` extra. `times` is as for `Table.to_polars`."""
+        return self.table().to_arrow(times=times)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the table as a pandas DataFrame; needs the ``pandas`` extra."""
-        return self.table().to_pandas()
+    def to_pandas(self, *, times: bool = False) -> pandas.DataFrame:
+        """Return the table as a pandas DataFrame; needs the ``pandas`` extra. `times` is as for `Table.to_polars`."""
+        return self.table().to_pandas(times=times)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as an Arrow C stream, such as for ``polars.DataFrame(analysis.findings)``."""

@@ -41,8 +41,9 @@ def analyze(
 
     Args:
         source: a path or an address (https, http; s3, gs and az with obstore), several of them (read in time order), an
-            open binary file, a file's bytes, scapy packets or a dpkt reader; or a bundle, or the path of one (a folder,
-            .zip or .tar.gz): its capture with its snapshots.
+            open binary file, a file's bytes, a dpkt reader, packets of scapy or pyshark, scapy's `AsyncSniffer` once it
+            has stopped, or pairs of seconds since the epoch and bytes (Ethernet frames or IP packets); or a bundle, or
+            the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
         snapshots: output of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by content; bundles; or pairs of
             a host's name and a file.
         capture: the capture to use if a bundle has several.
@@ -94,6 +95,11 @@ def analyze(
     # Repeated on unpickling; details kept only by this pass are then read on demand.
     analysis._question = question_of(source, given, options)
     return analysis
+
+
+def analysis_of(given: Packets | Source | Bundle | Analysis) -> Analysis:
+    """Return an analysis as it is, and analyse anything else."""
+    return given if isinstance(given, Analysis) else analyze(given, events=True)
 
 
 def analyze_again(question: Question) -> Analysis:

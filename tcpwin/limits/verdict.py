@@ -16,6 +16,7 @@ from tcpwin.analysis import DirectionName
 from tcpwin.limits.claims import claimed_limit, fault_of
 from tcpwin.limits.connection import Connection
 from tcpwin.limits.crossing import Crossing
+from tcpwin.limits.display import verdict_html
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.reasons import Seen, reason_of
@@ -75,6 +76,12 @@ class Verdict:
     reason_finding: Finding | None
     _seen: Seen = field(repr=False, compare=False)
     _crossing: Crossing | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Verdict: {self.text}>"
+
+    def _repr_html_(self) -> str:
+        return verdict_html(self)
 
     @property
     def headline(self) -> str:

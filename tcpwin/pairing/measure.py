@@ -22,8 +22,8 @@ _NAMED = 10
 
 
 def pair(
-    a: Packets | Source,
-    b: Packets | Source | None = None,
+    a: Packets | Source | Analysis,
+    b: Packets | Source | Analysis | None = None,
     *,
     capture_a: str | None = None,
     capture_b: str | None = None,
@@ -35,8 +35,9 @@ def pair(
     """Pair two captures of the same traffic, taken at two points.
 
     Args:
-        a: a capture, as for :func:`tcpwin.analyze`; or alone, a bundle with two captures (a folder, .zip or .tar), or a
-            capture with the packets of two points, as found by rule TW610, whose frame numbers are kept.
+        a: a capture, as for :func:`tcpwin.analyze`, or its analysis; or alone, a bundle with two captures (a folder,
+            .zip or .tar), or a capture with the packets of two points, as found by rule TW610, whose frame numbers are
+            kept.
         b: the other capture.
         capture_a: capture to read if `a` is a bundle with several.
         capture_b: the same for `b`, or for `a` if given alone.
@@ -94,17 +95,24 @@ class _Input:
 
     source: Source
     bundle: Any = None
+    analysis: Analysis | None = None
 
     def analyze(self) -> Analysis:
         from tcpwin.limits import analyze
 
+        if self.analysis is not None:
+            return self.analysis
         return analyze(self.source, snapshots=() if self.bundle is None else (self.bundle,))
 
 
 def _one(source: Any, letter: str, name: str | None, selection: Selection) -> _Input:
     """Return one capture, also from a bundle with one, or with one chosen."""
     from tcpwin.hosts import open_capture, opened
+    from tcpwin.limits import Analysis
 
+    if isinstance(source, Analysis):
+        _refuse_name(source.name, letter, name)
+        return _Input(_select(source._source, selection), analysis=None if selection else source)
     with opened(source) as bundle:
         if bundle is None:
             _refuse_name(source, letter, name)

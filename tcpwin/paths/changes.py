@@ -88,6 +88,10 @@ def read_changes(
     Raises:
         ChangeError: a setting is unknown, has an invalid value, or does not affect this direction.
     """
+    if isinstance(settings, str):
+        raise ChangeError(
+            f"settings are a mapping such as {{'receiver.tcp_rmem': '32M'}}, not the text {settings[:80]!r}"
+        )
     found: dict[str, int | str | bool] = {}
     words = []
     ends = {"sender": "sender", "receiver": "receiver", path.sender.name: "sender", path.receiver.name: "receiver"}

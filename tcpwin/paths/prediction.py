@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
 from tcpwin.errors import TcpwinError
 from tcpwin.kernel import memory_models
-from tcpwin.limits import LIMIT_NAMES, Connection, Life, Verdict, life_of
+from tcpwin.limits import LIMIT_NAMES, Analysis, Connection, Life, Verdict, analysis_of, life_of
 from tcpwin.paths.changes import LIFTABLE, Changes, read_changes
 from tcpwin.paths.model import PAYLOAD_SHARE, REACHED, SELF_PACED, Lived, choices, live
 from tcpwin.paths.path import Path, fit_path
 from tcpwin.units import rate_text, share_text, time_text
+
+if TYPE_CHECKING:
+    from tcpwin.sources import Packets
 
 ERROR = 0.1
 """Relative error of a duration: two runs of one transfer differ by this much."""
@@ -101,7 +105,7 @@ class WhatIf:
 
 
 def whatif(
-    connection: Connection,
+    connection: Connection | Analysis | Packets,
     settings: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     *,
     lift: Iterable[str] = (),
@@ -115,6 +119,7 @@ def whatif(
     >>> whatif(connection, {"receiver.tcp_rmem": "32M", "sender.tcp_wmem": "16M"}).prediction.goodput_bps
 
     Args:
+        connection: a connection, or an analysis or anything that :func:`tcpwin.analyze` reads: its worst connection.
         settings: ``receiver.tcp_rmem``, ``receiver.tcp_adv_win_scale``, ``sender.tcp_wmem``,
             ``sender.tcp_congestion_control``, ``sender.tcp_slow_start_after_idle``; client and server name ends too.
         lift: limits to lift, of `tcpwin.limits.LIMITS`.
@@ -127,7 +132,10 @@ def whatif(
     Raises:
         ChangeError: a change is invalid.
         WhatIfError: the capture is insufficient.
+        TcpwinError: it cannot be read; see :func:`tcpwin.analyze`.
     """
+    if not isinstance(connection, Connection):
+        connection = _worst(analysis_of(connection))
     verdict = connection.verdict
     path = fit_path(connection, verdict.direction)
     if path is None or verdict.direction is None:
@@ -142,6 +150,13 @@ def whatif(
     prediction = None if changes.is_empty else case.predict(changes)
     ranked, unsaid = case.each(changes.rate_bps) if each else ((), ())
     return WhatIf(path, verdict, prediction, ranked, unsaid)
+
+
+def _worst(analysis: Analysis) -> Connection:
+    worst = analysis.worst(1)
+    if not worst:
+        raise WhatIfError(f"{analysis.name} has no TCP connection, so no prediction is possible")
+    return worst[0]
 
 
 def _check(connection: Connection, data: Direction, life: Life, verdict: Verdict) -> None:

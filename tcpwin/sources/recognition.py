@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tcpwin.errors import SourceError
-from tcpwin.sources import dpkt_reader, scapy_packets
+from tcpwin.sources import dpkt_reader, pyshark_packets, scapy_packets, timed_bytes
 from tcpwin.sources.addresses import is_address, public_name
 from tcpwin.sources.pcapng import write_packets
 from tcpwin.sources.source import FileSource, PathSource, Source
 
 
 def resolve(source: Any) -> Source:
-    """Create a source from a path or address, several of them, an open file, bytes, scapy packets or a dpkt reader.
+    """Create a source from any kind of `Packets`.
 
     Raises:
         SourceError: it is something else.
@@ -31,12 +31,19 @@ def resolve(source: Any) -> Source:
         return FileSource(io.BytesIO(source), name="bytes", owned=True)
     if hasattr(source, "read"):
         return FileSource(source, name=str(getattr(source, "name", "stream")))
-    if scapy_packets.is_packet(source):
+    source = scapy_packets.results_of(source)
+    if scapy_packets.is_packet(source) or pyshark_packets.is_packet(source):
         source = [source]
+    if pyshark_packets.is_capture(source):
+        return FileSource(write_packets(pyshark_packets.raw_packets(source)), name="pyshark packets", owned=True)
     if isinstance(source, Iterable):
         items = list(source)
         if items and all(isinstance(item, str | os.PathLike) for item in items):
             return of_paths(items)
+        if items and pyshark_packets.is_packet(items[0]):
+            return FileSource(write_packets(pyshark_packets.raw_packets(items)), name="pyshark packets", owned=True)
+        if items and timed_bytes.is_timed(items[0]):
+            return FileSource(write_packets(timed_bytes.raw_packets(items)), name="packets", owned=True)
         return FileSource(write_packets(scapy_packets.raw_packets(items)), name="scapy packets", owned=True)
     raise SourceError(f"cannot read packets from a {type(source).__name__}")
 

@@ -16,6 +16,23 @@ def is_packet(value: Any) -> bool:
     return any((base.__module__, base.__name__) == ("scapy.packet", "Packet") for base in type(value).__mro__)
 
 
+def results_of(sniffer: Any) -> Any:
+    """Return the packets of a scapy `AsyncSniffer`; anything else as it is.
+
+    Raises:
+        SourceError: it is still running, or was never started.
+    """
+    if not any(
+        (base.__module__, base.__name__) == ("scapy.sendrecv", "AsyncSniffer") for base in type(sniffer).__mro__
+    ):
+        return sniffer
+    if sniffer.running or sniffer.results is None:
+        raise SourceError(
+            "the sniffer has no packets yet: call its stop() or join() first, and start it with store=True"
+        )
+    return sniffer.results
+
+
 def raw_packets(packets: Iterable[Any]) -> Iterator[RawPacket]:
     """Yield the bytes, time and link type of each packet, in the given order."""
     from scapy.config import conf

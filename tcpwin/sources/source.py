@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tcpwin._engine import Selected, _Readable
 
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
-"""Input of :func:`tcpwin.analyze`: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
+"""Input of :func:`tcpwin.analyze`: a path, an address, several, an open file, its bytes, a dpkt reader, packets of
+scapy or pyshark, a stopped `AsyncSniffer`, or pairs of seconds since the epoch and a packet's bytes."""
 
 COPY_BYTES = 1 << 20
 SEEN_BYTES, PIECES = 1 << 18, 16

@@ -287,7 +287,7 @@ def test_without_the_sdk_the_error_names_it() -> None:
     command = [sys.executable, "-c", code, "mcp", str(CAPTURES)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 3
-    assert done.stderr == b"tcpwin: agents are served by the mcp package: pip install 'tcpwin[mcp]'\n"
+    assert done.stderr == b"tcpwin: a server for agents needs mcp: pip install 'tcpwin[mcp]'\n"
 
 
 def test_hostile_names_are_shown_escaped_and_can_be_read(tmp_path: Path) -> None:

@@ -211,11 +211,11 @@ def test_columns_of_all_connections_equal_json() -> None:
 
 def test_displays_describe_the_object() -> None:
     analysis = analyze(MANY)
-    assert repr(analysis) == f"<Analysis of {MANY}: 747 packets, 65 connections>"
+    assert repr(analysis).startswith(f"<Analysis of {MANY}: 747 packets, 65 connections. ")
     assert repr(analysis.connections) == "<Connections: 65>"
     slow = analyze(next(path for path in WHOLE if path.name == "slow-reader.pcap.gz")).connections[0]
-    expected = "<Connection 0: 10.9.2.2:36984 → 10.9.1.1:5201, 30.088 s, 0 B out, 6000000 B back, reset>"
-    assert repr(slow) == expected
+    expected = "<Connection 0: 10.9.2.2:36984 → 10.9.1.1:5201, 30.088 s, 0 B out, 6000000 B back, reset. "
+    assert repr(slow).startswith(expected)
     series = slow.series("flight", direction="b_to_a")
     assert repr(series) == f"<Series flight: {len(series)} buckets of {series.width_ns} ns>"
     six = analyze(next(path for path in WHOLE if path.name == "http-ipv6.pcap.zst")).connections[0]
@@ -224,7 +224,7 @@ def test_displays_describe_the_object() -> None:
 
 def test_displays_count_warnings() -> None:
     cut = next(path for path in READABLE if path.name == "cut-block.pcapng")
-    assert repr(analyze(cut)) == f"<Analysis of {cut}: 5 packets, 1 connections, 1 warnings>"
+    assert repr(analyze(cut)).startswith(f"<Analysis of {cut}: 5 packets, 1 connection, 1 warning. ")
 
 
 def test_html_escapes_the_name(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_html_escapes_the_name(tmp_path: Path) -> None:
     assert "<script" not in html
     assert "<b>" not in html
     assert "&lt;b&gt;&amp;.pcap" in html
-    assert html.count("<table>") == html.count("</table>") == 1
+    assert html.count("<table>") == html.count("</table>") == 2
     assert "<td>9002</td>" in html
     assert "<caption>Connection 0: 127.0.0.1:42942 → 127.0.0.1:9002</caption>" in analysis.connections[0]._repr_html_()
 

@@ -64,14 +64,14 @@ def test_findings_as_rows() -> None:
     findings = tcpwin.analyze(SLOW_READER).findings
     assert findings.to_polars().equals(polars.DataFrame(findings))
     assert (
-        findings.to_pandas()["rule"].tolist()
-        == findings.to_arrow()["rule"].to_pylist()
+        findings.to_pandas()["code"].tolist()
+        == findings.to_arrow()["code"].to_pylist()
         == [each.code for each in findings]
     )
     frame = polars.DataFrame(findings)
     assert frame.height == len(findings) > 1
     for row, finding in zip(frame.iter_rows(named=True), findings, strict=True):
-        assert (row["rule"], row["name"], row["severity"]) == (finding.code, finding.name, str(finding.severity))
+        assert (row["code"], row["name"], row["severity"]) == (finding.code, finding.name, str(finding.severity))
         assert (row["connection"], row["cost_ns"], row["lost_bps"]) == (
             finding.connection,
             finding.cost_ns,
@@ -79,7 +79,7 @@ def test_findings_as_rows() -> None:
         )
         assert [int(each) for each in row["frames"].split(", ")] == list(finding.evidence.frames)
         assert row["fix"] == finding.remedy.text
-    assert list(findings.table().to_pandas()["rule"]) == [each.code for each in findings]
+    assert list(findings.table().to_pandas()["code"]) == [each.code for each in findings]
 
 
 def test_no_finding_is_a_table_without_rows() -> None:

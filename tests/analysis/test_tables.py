@@ -77,15 +77,16 @@ def test_connections_as_polars_and_arrow(path: Path) -> None:
     types = {name: FIELD_TYPES[kind] for name, kind, _ in _engine.fields("connection")}
     for group in ("a_to_b", "b_to_a"):
         types |= {f"{group}.{name}": FIELD_TYPES[kind] for name, kind, _ in _engine.fields("direction")}
+    kinds = {"share": "float", "is_problem": "bool"}
+    for row in _engine.verdict_fields():
+        kind = "int" if row["name"].endswith("_ns") else kinds.get(row["name"], "str")
+        types[f"verdict.{row['name']}"] = FIELD_TYPES[kind]
     frame = connections.to_polars()
     assert frame.schema == types
     assert frame.rows(named=True) == rows
     arrow = connections.to_arrow()
     assert arrow.to_pylist() == rows
-    # Arrow gives a column of only None no type.
-    texts_absent = {name for name in types if all(row[name] is None for row in rows)}
-    for field in arrow.schema:
-        assert field.type == arrow_types(types)[field.name] or field.name in texts_absent, field.name
+    assert {field.name: field.type for field in arrow.schema} == arrow_types(types)
     chosen = ["b_to_a.goodput_bps", "a_address", "id"]
     assert connections.to_polars(chosen).equals(frame.select(chosen))
     assert connections.to_arrow(chosen).equals(arrow.select(chosen))
@@ -116,7 +117,7 @@ def test_named_columns_only() -> None:
 @all_cases("path", WHOLE, ids=name_of)
 def test_columns_taken_together_are_the_fields_of_each_connection(path: Path) -> None:
     analysis = analyze(path)
-    rows = list(analysis.connections.table().rows())
+    rows = list(analysis.connections.table(analysis.connections.measured_names).rows())
     assert len(rows) == len(analysis.connections)
     for id, row in enumerate(rows):
         told = dict(analysis._engine.connection(id))

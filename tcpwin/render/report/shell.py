@@ -11,10 +11,9 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import Any
 
-from tcpwin.errors import OutputError
+from tcpwin.errors import need
 from tcpwin.figures.assets import PLOTLY, read_asset
 from tcpwin.render.markup import line_markup
 from tcpwin.render.report.table import pack_bytes
@@ -27,9 +26,7 @@ def require(*packages: str) -> None:
     Raises:
         OutputError: a package is not installed.
     """
-    for package in ("jinja2", *packages):
-        if find_spec(package) is None:
-            raise OutputError(f"an HTML report needs {package}: pip install 'tcpwin[report]'")
+    need("an HTML report", "jinja2", *packages, extra="report")
 
 
 def fill(

@@ -1,0 +1,41 @@
+"""pyshark's packets give the same results as their file."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyshark
+import pytest
+from analysis.bundled import CAPTURES, name_of, rows_of
+
+import tcpwin
+
+PATHS = [CAPTURES / "wild" / "forwarded-any.pcap.zst", CAPTURES / "wild" / "http-download.pcapng"]
+
+
+@pytest.fixture
+def opened(tool: Callable[[str], str]) -> Iterator[Callable[..., Any]]:
+    captures = []
+
+    def open_capture(path: Path, **options: Any) -> Any:
+        captures.append(pyshark.FileCapture(str(path), tshark_path=tool("tshark"), **options))
+        return captures[-1]
+
+    yield open_capture
+    for each in captures:
+        each.close()
+
+
+@pytest.mark.parametrize("path", PATHS, ids=name_of)
+def test_packets_give_what_the_file_gives(path: Path, opened: Callable[..., Any]) -> None:
+    capture = opened(path, use_json=True, include_raw=True)
+    analysis = tcpwin.analyze(capture)
+    assert list(analysis.segments().rows()) == rows_of(path)
+    assert analysis.name == "pyshark packets"
+    [connection] = tcpwin.analyze([capture[0]])
+    assert connection.start_ns == rows_of(path)[0]["time_ns"]
+
+
+def test_packets_without_bytes(opened: Callable[..., Any]) -> None:
+    with pytest.raises(tcpwin.SourceError, match="use_json=True and include_raw=True"):
+        tcpwin.analyze(opened(PATHS[1]))
