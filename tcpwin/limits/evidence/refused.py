@@ -23,6 +23,11 @@ NEAR = 0.1
 LOST_SHARE = 0.9
 """Share of the lost segments that must have met such a window; of the others at most `OTHER_SHARE` may have."""
 OTHER_SHARE = 0.5
+HALF = 0.5
+TIMES_OTHERS = 5.0
+"""Half of the lost segments suffice if that is so many times the others' share, at `FEWEST_TIMES` different times."""
+FEWEST_TIMES = 3
+APART_NS = 1_000_000_000
 
 
 class RefusedNearEdge(NamedTuple):
@@ -31,11 +36,21 @@ class RefusedNearEdge(NamedTuple):
     Attributes:
         lost: lost segments; `near` of them ended near the right edge of a window that unread data had filled.
         other_share: share of the segments that arrived with the same position.
+        times: different times at which segments near the edge were lost.
     """
 
     lost: int
     near: int
     other_share: float
+    times: int
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the position explains the losses."""
+        share = self.near / self.lost
+        if share >= LOST_SHARE:
+            return self.other_share <= OTHER_SHARE
+        return share >= HALF and share >= TIMES_OTHERS * self.other_share and self.times >= FEWEST_TIMES
 
     @property
     def text(self) -> str:
@@ -56,7 +71,12 @@ def _find(case: Case) -> RefusedNearEdge | None:
     most, waited_ns = data.receive_window_max_bytes, data.window_limited_ns + data.zero_window_ns
     if not most or not waited_ns or data.resent_segments < FEWEST or not case.are_few:
         return None
-    events = [event for event in events_of(case, side=case.sender) if event.cause and event.original_frame]
+    # What is resent because a timer went back need not have been lost.
+    events = [
+        event
+        for event in events_of(case, side=case.sender)
+        if event.cause not in (None, "go_back_n") and event.original_frame
+    ]
     return _positions(case, events, most) if len(events) >= FEWEST else None
 
 
@@ -88,5 +108,7 @@ def _positions(case: Case, events: Sequence[Event], most: int) -> RefusedNearEdg
     counts = int(was_lost.sum()), int((~was_lost).sum())
     if counts[0] < FEWEST or not counts[1]:
         return None
-    found = RefusedNearEdge(counts[0], int(near[was_lost].sum()), float(near[~was_lost].mean()))
-    return found if found.near >= LOST_SHARE * found.lost and found.other_share <= OTHER_SHARE else None
+    when = np.sort(table["time_ns"].astype(np.int64)[known][kept][near & was_lost])
+    times = 1 + int((np.diff(when) > APART_NS).sum()) if len(when) else 0
+    found = RefusedNearEdge(counts[0], int(near[was_lost].sum()), float(near[~was_lost].mean()), times)
+    return found if found.is_shown else None

@@ -20,7 +20,8 @@ received twice (DSACK).
 
 Elsewhere: at least `dropped` segments were lost, and nine of ten of them ended near the edge of a window that had
 shrunk to less than half of its maximum, because unread data filled the buffer, while at most half of the segments that
-arrived had such a position. A path loses segments wherever they lie in the window.
+arrived had such a position. Half of the lost segments suffice if that is five times the others' share, at three
+different times or more. A path loses segments wherever they lie in the window.
 
 The receiver's counters (`nstat`), if they are available, make it certain.
 
