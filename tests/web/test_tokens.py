@@ -58,6 +58,16 @@ def make(client: TestClient, scope: str = "read", days: float = 1, name: str = "
     return answer.json()
 
 
+def test_guessing_locks_no_api_token_out(make_client: MakeClient) -> None:
+    owner = make_client(token=OWNER, login_rate="3/hour")
+    made = owner.post(f"{API}/tokens", json={"name": "a script", "scope": "admin"}, headers=bearer(OWNER)).json()
+
+    def statuses(*tokens: str) -> list[int]:
+        return [owner.get(f"{API}/captures", headers=bearer(each)).status_code for each in tokens]
+
+    assert statuses("1", "2", "3", "4", OWNER, made["secret"]) == [401, 401, 401, 429, 429, 200]
+
+
 def refused(answer: Any, status: int, words: str) -> None:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

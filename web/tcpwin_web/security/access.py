@@ -185,10 +185,11 @@ class Access:
         path = request.url.path
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         is_guess = not is_open and self._gate.shows_token(request)
-        if is_guess:
-            # Beyond the limit even the right token is not checked: otherwise a correct guess would succeed.
-            self._rates.require("token", request)
         identity = self._gate.identify(request)
+        if is_guess and (identity is None or identity.token is None):
+            # Beyond the limit even the service's own token is refused: otherwise a correct guess would succeed. API
+            # tokens have too many random bits for that.
+            self._rates.require("token", request)
         actor = None if identity is None else identity.actor
         self._describe(request, identity, is_guest=path.startswith(GUEST_PREFIXES))
         if actor is None and not is_open:
