@@ -1,5 +1,7 @@
 # A build must never fetch a Rust toolchain of its own.
 export MATURIN_NO_INSTALL_RUST := "1"
+# The build back end is maturin's, behind tcpwin/engine/build_backend.py.
+export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING := "1"
 
 engine := "tcpwin/engine/Cargo.toml"
 bin := justfile_directory() / ".venv" / "bin"

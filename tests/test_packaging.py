@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -111,6 +112,56 @@ def test_wheel_names_its_compiled_and_bundled_parts(built_wheel: Path) -> None:
     with zipfile.ZipFile(built_wheel) as archive:
         content = hashlib.sha256(archive.read(file["name"])).hexdigest()
     assert file["hashes"] == [{"alg": "SHA-256", "content": content}]
+
+
+HOOK = "import build_backend; print(build_backend.get_requires_for_build_editable())"
+BUILDS = ROOT / "tcpwin" / "engine"
+
+
+@pytest.mark.parametrize(
+    ("cargo", "compiler", "said"),
+    [
+        (None, True, "Building tcpwin needs Rust 1.85 or newer: https://rustup.rs."),
+        ("echo cargo 1.63.0", True, "Building tcpwin needs Rust 1.85 or newer instead of 1.63: "),
+        ("exit 1", True, "Building tcpwin needs Rust 1.85 or newer: https://rustup.rs."),
+        ("echo cargo 1.100.0", False, "Building tcpwin needs a C compiler (cc): "),
+        ("echo cargo 1.85.0", True, ""),
+    ],
+)
+def test_a_build_without_its_tools_stops_with_one_sentence(
+    cargo: str | None, compiler: bool, said: str, tmp_path: Path
+) -> None:
+    for name, script in (("cargo", cargo), ("cc", "true" if compiler else None)):
+        if script is not None:
+            (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / name).chmod(0o700)
+    done = run(sys.executable, "-c", HOOK, cwd=BUILDS, PATH=str(tmp_path))
+    assert (done.returncode == 0, done.stderr.count("\n")) == (not said, 1 if said else 0), done.stderr
+    assert done.stderr.startswith(said)
+    assert ("maturin" in done.stdout) == (not said)
+
+
+def test_the_back_end_has_maturins_hooks() -> None:
+    import maturin
+
+    hooks = runpy.run_path(str(BUILDS / "build_backend.py"))
+    names = {name for name in dir(maturin) if re.match(r"(get_requires_for_|prepare_metadata_for_)?build_", name)}
+    assert {name for name in hooks if name in names} == names - {"build_info"}
+
+
+def test_sources_without_an_engine_say_so(tmp_path: Path) -> None:
+    """A wheel's user who starts Python in a checkout: the folder's sources hide the installed package."""
+    for name in ("__init__.py", "__init__.pyi", "lazy.py", "_engine.py"):
+        (tmp_path / "tcpwin").mkdir(exist_ok=True)
+        (tmp_path / "tcpwin" / name).write_bytes((ROOT / "tcpwin" / name).read_bytes())
+    shutil.copytree(ROOT / "tcpwin" / "limits", tmp_path / "tcpwin" / "limits")
+    done = run(sys.executable, "-c", "import tcpwin; tcpwin.analyze", cwd=tmp_path)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path}/tcpwin has tcpwin's sources, but no compiled engine."), done.stderr
+    done = run(SCRIPTS / "tcpwin", "doctor", "import", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "finds sources without a compiled engine: cd elsewhere, or pip install -e ." in done.stdout
+    assert run(SCRIPTS / "tcpwin", "doctor", "import", cwd=ROOT).returncode == 0
 
 
 def top_levels(names: set[str]) -> set[str]:

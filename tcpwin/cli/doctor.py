@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,6 +60,15 @@ class State:
     found: tuple[str, ...]
     reason: str | None
     install: str | None
+
+
+def _import_here() -> str:
+    from tcpwin.errors import SourceError
+
+    sources = Path("tcpwin")
+    if (sources / "_engine.py").is_file() and not list(sources.glob("_engine.*[od]")):
+        raise SourceError("`import tcpwin` in this folder finds sources without a compiled engine")
+    return "no sources in this folder hide the installed package"
 
 
 def _libpcap() -> str:
@@ -120,6 +130,7 @@ _PLOTLY = (("plotly", "plotly"), ("tsdownsample", "tsdownsample"))
 _BROWSER = "apt install chromium"
 FEATURES = (
     Feature("captures", "read and measure captures", (("tcpwin", "tcpwin._engine"), ("numpy", "numpy"))),
+    Feature("import", "import tcpwin in this folder", install="cd elsewhere, or pip install -e .", look=_import_here),
     Feature("filter", "--filter in tcpdump's language", (("cypcap", "cypcap"),), _extra("filter"), _libpcap),
     Feature("scapy", "packets of scapy", (("scapy", "scapy"),), _extra("scapy")),
     Feature("dpkt", "readers of dpkt", (("dpkt", "dpkt"),), _extra("dpkt")),
