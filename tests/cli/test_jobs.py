@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,26 @@ def test_the_action_hands_its_inputs_over_as_variables() -> None:
     assert not any("${{" in step["run"] for step in found["runs"]["steps"])
     used = "".join(str(step["env"]) for step in found["runs"]["steps"])
     assert all(f"inputs.{name} " in used for name in found["inputs"])
+
+
+@pytest.mark.parametrize(("package", "installed"), [("", "/action"), ("tcpwin==0.1", "tcpwin==0.1")])
+def test_the_action_installs_its_checkout_unless_a_package_is_named(
+    package: str, installed: str, tmp_path: Path
+) -> None:
+    script = action()["runs"]["steps"][0]["run"].replace("python3 -m venv", "make_venv")
+    pip = tmp_path / "tcpwin" / "bin" / "pip"
+    fake = f'make_venv() {{ mkdir -p "$1/bin"; printf \'#!/bin/sh\\necho "$@"\' > {pip}; chmod +x {pip}; }}\n'
+    names = {"RUNNER_TEMP": str(tmp_path), "GITHUB_PATH": str(tmp_path / "path")}
+    done = run(fake + script, tmp_path, PACKAGE=package, CHECKOUT="/action", **names)
+    assert (done.returncode, done.stdout) == (0, f"install --quiet {installed}\n"), done.stderr
+    assert (tmp_path / "path").read_text() == f"{pip.parent}\n"
+
+
+def test_pre_commit_checks_captures_only() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"] == "tcpwin check"
+    names = ("a.pcap", "b/c.pcapng.gz", "d.cap.zst", "e.pcap.txt", "capture.py")
+    assert [name for name in names if re.search(hook["files"], name)] == ["a.pcap", "b/c.pcapng.gz", "d.cap.zst"]
 
 
 def test_the_action_annotates_and_fails(tmp_path: Path) -> None:
