@@ -1,4 +1,4 @@
-"""Stand-in for the compiled engine: Python prefers the compiled module, so this runs only where there is none."""
+"""Stand-in for the compiled engine, which Python prefers: this file runs only if there is none."""
 
 from pathlib import Path
 

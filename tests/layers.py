@@ -85,7 +85,12 @@ class Tree:
 def read_python(folder: Path) -> Tree:
     """Read which packages of a Python package import each other."""
     tree = Tree(folder.name)
-    files = [path for kind in ("*.py", "*.pyi") for path in folder.rglob(kind) if "engine" not in path.relative_to(folder).parts]
+    files = [
+        path
+        for kind in ("*.py", "*.pyi")
+        for path in folder.rglob(kind)
+        if "engine" not in path.relative_to(folder).parts
+    ]
     tree.imports = {package_of(path, folder): set() for path in files}
     for path in files:
         dotted = [folder.name, *path.relative_to(folder).with_suffix("").parts]

@@ -127,6 +127,7 @@ def _extra(name: str) -> str:
 
 
 _PLOTLY = (("plotly", "plotly"), ("tsdownsample", "tsdownsample"))
+_PAGES = (("tsdownsample", "tsdownsample"), ("jinja2", "jinja2"))
 _BROWSER = "apt install chromium"
 FEATURES = (
     Feature("captures", "read and measure captures", (("tcpwin", "tcpwin._engine"), ("numpy", "numpy"))),
@@ -138,7 +139,7 @@ FEATURES = (
     Feature("arrow", "Arrow tables", (("pyarrow", "pyarrow"),), _extra("arrow")),
     Feature("pandas", "pandas data frames", (("pandas", "pandas"), ("pyarrow", "pyarrow")), _extra("pandas")),
     Feature("plot", "figures as pages and data", _PLOTLY, _extra("plot")),
-    Feature("report", "reports as HTML", (*_PLOTLY, ("jinja2", "jinja2")), _extra("report")),
+    Feature("report", "reports as HTML", _PAGES, _extra("report")),
     Feature(
         "image",
         "figures as PNG, SVG, PDF",
@@ -149,7 +150,7 @@ FEATURES = (
     Feature(
         "pdf",
         "reports as PDF",
-        (*_PLOTLY, ("jinja2", "jinja2")),
+        _PAGES,
         f"{_extra('report')}; {_BROWSER}",
         _printing_browser,
     ),
