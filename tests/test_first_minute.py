@@ -17,7 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CAPTURE = ROOT / "captures" / "lab" / "slow-reader.pcap.gz"
-WHEEL_S, CHECKOUT_CPU_S = 60, 100
+# Other tests run at the same time, so the clock says little: half a minute of CPU leaves the other half for downloads.
+WHEEL_CPU_S, CHECKOUT_CPU_S = 30, 100
 # Python and what it starts, without Rust or a compiler.
 SYSTEM = ("python3", "env", "sh")
 
@@ -66,7 +67,7 @@ def test_a_wheel_answers_within_a_minute(tmp_path: Path) -> None:
     print(f"\nfrom a wheel to the first answer and a report: {elapsed:.1f} s, {cpu:.1f} s of CPU time")
     assert "Limited by a slow reader" in answer
     assert (tmp_path / "report.html").stat().st_size > 100_000
-    assert elapsed <= WHEEL_S
+    assert cpu <= WHEEL_CPU_S
 
 
 def test_the_readmes_first_line_needs_little_cpu_time(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def _announce() -> None:
     """Say on the terminal what takes so long: pip hides the output of builds."""
     try:
         with open("/dev/tty", "w", encoding="utf8") as terminal:  # noqa: PTH123
-            terminal.write("Compiling tcpwin's engine: about a minute of CPU time …\n")
+            terminal.write("Compiling tcpwin's engine: one to two minutes of CPU time …\n")
     except OSError:
         pass
 
