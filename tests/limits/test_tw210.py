@@ -7,6 +7,8 @@ from pathlib import Path
 from stories.story import Story, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
+import tcpwin
+
 SS = sample("b", 0.1, "wscale:7,7 rto:240 rtt:40/1 mss:1460 cwnd:10")
 HEAD = "t,PruneCalled,TCPRcvCollapsed,TCPRcvQDrop,TCPOFODrop,RcvPruned,OfoPruned\n"
 FIRST = "1600000000.0,1000,1000,1000,1000,1000,1000\n"
@@ -40,3 +42,20 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert judged(analysis, "TW210", {"TW210.dropped": 4})
     # Without counters.
     assert not judged(transfer().analyze(tmp_path), "TW210")
+
+
+def test_the_time_lost_to_these_losses_is_the_receivers(tmp_path: Path) -> None:
+    """Ten losses, each repaired after a timeout; the receiver counted nine, or those of another transfer."""
+
+    def analyze(count: int) -> tcpwin.Analysis:
+        story = Story().handshake(options=scaled(7), scaled=(502, 2_000))
+        for _ in range(10):
+            first = story.next["a"]
+            story.burst("a", 8).wait(0.5).step("a", "A", "len 1460", seq=first)
+            story.wait(0.04).ack("b")
+        told = {"ss_b.txt": SS, "nstat_b.csv": f"{HEAD}{FIRST}1600000001.0,1000,1000,1000,{1000 + count},1000,1000\n"}
+        return story.analyze(tmp_path, snapshots=told)
+
+    verdict = analyze(9).connections[0].verdict
+    assert (verdict.limit, verdict.owner, verdict.code) == ("receiver_memory", "server_host", "TW210")
+    assert analyze(0).connections[0].verdict.limit != "receiver_memory"

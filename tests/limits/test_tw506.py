@@ -117,3 +117,18 @@ def test_a_dropped_connection_of_a_peer_that_lives(tmp_path: Path) -> None:
     assert "another connection" in verdict.reason
     alone = two_connections(tmp_path, alive=False).connections[0].verdict
     assert alone.limit == "peer_silent"
+
+
+def test_what_the_receiver_has_by_sack_counts_as_acknowledged(tmp_path: Path) -> None:
+    """Of five segments the first is lost, four times; SACK reports the others."""
+    story = Story().handshake(0.04)
+    first = story.next["a"]
+    story.burst("a", 5).wait(0.04)
+    story.ack("b", first, rest=f"<sack {first + 1460}:{first + 5 * 1460}>")
+    for number in range(4):
+        story.wait(0.25 * 2**number).step("a", "A", "len 1460", seq=first)
+    story.wait(4.0).step("b", "FA", ack=first)
+    [finding] = judged(story.analyze(tmp_path), "TW506")
+    assert finding.evidence.values["unacknowledged_bytes"] == 1460
+    assert finding.evidence.values["sacked_bytes"] == 4 * 1460
+    assert "did not acknowledge 1.46 kB, although it has 5.84 kB behind them (SACK)," in finding.text

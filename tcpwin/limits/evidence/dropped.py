@@ -21,6 +21,9 @@ COLLAPSED = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed")
 DROPPED = ("TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned", "TcpExtOfoPruned")
 """Packets dropped for lack of receive memory: in order, out of order, and already queued (`tcp_data_queue`,
 `tcp_data_queue_ofo` and `tcp_prune_queue`, net/ipv4/tcp_input.c). OfoPruned counts events."""
+LOSS_ITEMS = ("fast_recovery", "tail", "timeout", "after_loss")
+LOST_SHARE = 0.01
+"""Share of the retransmitted segments: a card merges up to 45 segments into a packet, which is dropped as one."""
 BULK_BYTES = 100_000
 """Less fits any default receive buffer, so it cannot have filled one."""
 PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem of 170 MiB and tcp_adv_win_scale 2"
@@ -43,14 +46,18 @@ def only_receiver(case: Case, host: Host) -> Case:
     return replace(case, subject=found[0][0], direction=found[0][1])
 
 
-def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) -> Finding:
+def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int], *, is_loss: bool = False) -> Finding:
     """Return the finding that a host ran out of receive memory.
 
     Args:
         did: what its kernel did, as the rest of the sentence.
         grown: the counters that show it.
+        is_loss: whether they count lost data, and the time lost to losses is theirs.
     """
     judged = only_receiver(case, host)
+    cost_ns = 0
+    if is_loss and judged.subject is not None and sum(grown.values()) >= LOST_SHARE * judged.data.resent_segments:
+        cost_ns = sum(getattr(judged.data, f"budget_{item}_ns") for item in LOSS_ITEMS)
     side = judged.receiver if judged.subject is not None else None
     name = host.label or "a host"
     whose = name if side is None else judged.the(side)
@@ -59,6 +66,8 @@ def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) 
         owner="host",
         side=side,
         confidence="certain" if side is None else "likely",
+        limits=("receiver_memory",) if cost_ns else (),
+        cost_ns=cost_ns,
         evidence=Evidence(
             values={"host": name, **grown}, ruled_out="Not loss on the network: these counters do not count it."
         ),

@@ -45,6 +45,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.alive import Alive, Refusing, alive_elsewhere, refusing
 from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.packets import packets_of, sent_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, count_text, time_text
@@ -72,7 +73,8 @@ def judge(case: Case) -> Iterator[Finding]:
     kind, start_ns = data.stall_at_end, data.stall_at_end_start_ns
     if kind not in KINDS or start_ns is None or data.missed_bytes > data.unique_bytes:
         return
-    waiting = max(data.unique_bytes + data.missed_bytes - data.acked_bytes, 0)
+    sacked = _sacked_bytes(case)
+    waiting = max(data.unique_bytes + data.missed_bytes - data.acked_bytes - sacked, 0)
     is_silent = kind == "peer_silent"
     alive, refused = alive_elsewhere(case, start_ns), refusing(case, start_ns)
     limits: tuple[str, ...]
@@ -83,7 +85,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         blame, limits, clause = "network", (), _closed_words(case)
     yield case.finding(
-        f"{_text(case, waiting)}{clause}",
+        f"{_text(case, waiting, sacked)}{clause}",
         owner=blame,
         limits=limits,
         side=case.receiver,
@@ -99,6 +101,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "stall_at_end_ns": data.stall_at_end_ns,
                 "tries": data.stall_at_end_tries,
                 "unacknowledged_bytes": waiting,
+                **({"sacked_bytes": sacked} if sacked else {}),
             },
             ruled_out=(
                 "Not a lost acknowledgment: the repeated packets were not answered either."
@@ -112,6 +115,16 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="A sender that gives up closes the connection; data still in transit is lost.",
         ),
     )
+
+
+def _sacked_bytes(case: Case) -> int:
+    """Return how much the receiver has behind the first byte that it lacks."""
+    packets = packets_of(case) if case.data.stall_at_end == "unacknowledged" else None
+    sent = None if packets is None else sent_of(packets, case.sender)
+    if sent is None or (sent.acked_ns >= 0).all():
+        return 0
+    behind = (sent.acked_ns >= 0) & (sent.start > sent.start[sent.acked_ns < 0].min())
+    return sum(dict(zip(sent.start[behind].tolist(), sent.length[behind].tolist(), strict=True)).values())
 
 
 def _refused_words(refused: Refusing) -> str:
@@ -171,7 +184,7 @@ def _frames(case: Case, start_ns: int) -> tuple[int, ...]:
     return (*before[-1:], *asked[:FRAMES])
 
 
-def _text(case: Case, waiting: int) -> str:
+def _text(case: Case, waiting: int, sacked: int) -> str:
     by, tries = case.connection.reset_by, case.data.stall_at_end_tries
     end = f"until {case.the(by)} reset the connection" if by else "to the end of the capture"
     lasted = time_text(case.data.stall_at_end_ns)
@@ -181,7 +194,8 @@ def _text(case: Case, waiting: int) -> str:
             f"{case.the_receiver} was silent for {lasted}, {end}: {case.the_sender} sent {asked} and nothing came back"
         )
     again = f", although it was retransmitted {count_text(tries, 'time')}" if tries else ""
-    return f"{case.the_receiver} did not acknowledge {bytes_text(waiting)} for {lasted}, {end}{again}"
+    though = f", although it has {bytes_text(sacked)} behind them (SACK)," if sacked else ""
+    return f"{case.the_receiver} did not acknowledge {bytes_text(waiting)}{though} for {lasted}, {end}{again}"
 
 
 RULE = Rule(

@@ -11,7 +11,8 @@ as congestion and slows down, although nothing was dropped in the network.
 
 The sum of the host's counters TcpExtTCPRcvQDrop, TcpExtTCPOFODrop, TcpExtRcvPruned and TcpExtOfoPruned grew by at least
 `dropped` while it was watched (`nstat`). The counters belong to the host; if only one connection in the capture brought
-it data, the finding names that connection.
+it data, the finding names that connection. If the count is at least 1 % of its retransmitted segments, what TW211
+leaves of the time lost to losses is the receiver's.
 
 Cloudflare's oscillating reader (2022; 1 Gbit/s, 300 ms, one minute) produced these counts, by the memory that the
 setting assumes per byte of payload:
@@ -58,6 +59,7 @@ def judge(case: Case) -> Iterator[Finding]:
             f"dropped data that had arrived, for lack of receive memory ({counted}): it had to be retransmitted (for "
             f"comparison: 9 in order and 86 out of order in {PUBLISHED}, collapsing limited)",
             grown,
+            is_loss=True,
         )
 
 
@@ -67,9 +69,10 @@ RULE = Rule(
     title="the receiver's kernel ran out of receive memory and dropped data",
     severity=Severity.WARNING,
     scope="capture",
-    limits=("receiver_window", "path_loss"),
+    limits=("receiver_memory", "receiver_window", "path_loss"),
     judge=judge,
     page=__doc__,
     needs_hosts=True,
+    yields_to=("TW211",),
     thresholds={"dropped": Threshold(5, "count", "Any host that is briefly short of memory drops a few packets.")},
 )

@@ -44,7 +44,7 @@ from typing import NamedTuple
 
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.dropped import DROPPED
+from tcpwin.limits.evidence.dropped import DROPPED, LOSS_ITEMS
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
 from tcpwin.limits.evidence.refused import refused_near_edge
@@ -55,7 +55,6 @@ from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 ALL_SHARE = 0.9
-LOSS_ITEMS = ("fast_recovery", "tail", "timeout", "after_loss")
 CAUSES = ("fast", "recovery", "lost_retransmission")
 """Retransmissions that ACKs asked for. Probes and timeouts also repeat data that arrived."""
 
