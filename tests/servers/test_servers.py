@@ -23,8 +23,13 @@ NEAR = 0.05
 """Share of a connection's duration."""
 DELAYS_MS = (0, 20, 150)
 DAILY = {("postgres_by_row", 20), ("websocket", 20)}
-PROGRAMS = {"nginx": ("nginx",), "http2": ("nginx", "curl", "openssl"), "ssh": ("ssh", "sshd", "ssh-keygen")}
-KINDS = ("postgres_by_row", "postgres_at_once", "nginx", "ssh")
+PROGRAMS = {
+    "nginx": ("nginx",),
+    "http2": ("nginx", "curl", "openssl"),
+    "ssh": ("ssh", "sshd", "ssh-keygen"),
+    "smb": ("smbd", "smbclient"),
+}
+KINDS = ("postgres_by_row", "postgres_at_once", "nginx", "ssh", "smb")
 CASES = [
     pytest.param(kind, delay_ms, marks=() if (kind, delay_ms) in DAILY else pytest.mark.nightly)
     for kind in KINDS
