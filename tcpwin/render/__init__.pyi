@@ -65,6 +65,7 @@ from tcpwin.render.view.connection import ConnectionOverview as ConnectionOvervi
 from tcpwin.render.view.connection import Glance as Glance
 from tcpwin.render.view.connection import glance as glance
 from tcpwin.render.view.connection import overview as overview
+from tcpwin.render.view.direction import is_burst as is_burst
 from tcpwin.render.view.finding import FindingGroup as FindingGroup
 from tcpwin.render.view.finding import FindingView as FindingView
 from tcpwin.render.view.finding import FindingViews as FindingViews

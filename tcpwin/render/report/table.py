@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tcpwin.analysis import DIRECTIONS
 from tcpwin.limits import CONFIDENCES, LIMIT_NAMES, LIMITS, Analysis, worst
+from tcpwin.render.view.direction import is_burst
 
 if TYPE_CHECKING:
     from tcpwin.render.report.report import Report
@@ -136,12 +137,13 @@ def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
     yield Column("b_to_a", "from server", "data, each byte once", "bytes", _whole(take("b_to_a.unique_bytes")))
     # Without captured ACKs of the data, the number is unknown rather than zero.
     is_unseen = has_data & np.ma.getmaskarray(of_main("flight_max_bytes"))
+    is_brief = np.ma.filled(is_burst(of_main("data_segments"), of_main("acked_bytes")), fill_value=True)
     yield Column(
         "goodput",
         "goodput",
-        "acknowledged data over time, of the direction with more data",
+        "acknowledged data over time, of the direction with more data, unless it was one burst",
         "bps",
-        _bps(np.ma.masked_where(is_unseen, of_main("goodput_bps"))),
+        _bps(np.ma.masked_where(is_unseen | is_brief, of_main("goodput_bps"))),
     )
     yield Column("rtt", "round trip", "the least of the whole path", "us", _micros(take("path_rtt_ns")))
     yield Column(

@@ -8,6 +8,7 @@ from tcpwin.analysis import DIRECTIONS, Direction, DirectionName, Event, Percent
 from tcpwin.limits import Connection, algorithms_of, roles_of, way_of
 from tcpwin.render.text.analysis import head_line
 from tcpwin.render.text.summary import render_budgets, render_stalls, render_verdict
+from tcpwin.render.view.direction import rate_of
 from tcpwin.render.view.loss import render_loss
 from tcpwin.render.view.resent import render_resent
 from tcpwin.render.view.timing import (
@@ -90,7 +91,8 @@ def _render_options(connection: Connection) -> list[str]:
 def _render_direction(
     connection: Connection, name: DirectionName, receiver: str, direction: Direction, events: Sequence[Event]
 ) -> list[str]:
-    rates = f", {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
+    rate_bps = rate_of(direction)
+    rates = "" if rate_bps is None else f", {rate_text(rate_bps)}"
     lines = [
         f"{count_text(direction.segments, 'segment')}, {direction.data_segments:,} with data; "
         f"{bytes_text(direction.unique_bytes)} sent, {bytes_text(direction.acked_bytes)} acknowledged{rates}",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpwin.limits import Analysis, Connection, Findings, Verdict, judge_connection, roles_of
+from tcpwin.render.view.direction import rate_of
 from tcpwin.render.view.verdict import row_of
 from tcpwin.units import bytes_text, rate_text, time_text
 
@@ -64,7 +65,7 @@ def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
         # The capture does not show who opened it.
         ends = (f"{client} {ends[0]}", f"{server} {ends[1]}")
     data = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
-    shown = row_of(verdict)
+    shown, rate_bps = row_of(verdict), rate_of(data)
     return (
         str(connection.id),
         " → ".join(ends),
@@ -72,6 +73,6 @@ def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
         shown.share or NOTHING,
         shown.cost or NOTHING,
         bytes_text(max(data.acked_bytes or 0, data.unique_bytes or 0)),
-        NOTHING if data.goodput_bps is None else rate_text(data.goodput_bps),
+        NOTHING if rate_bps is None else rate_text(rate_bps),
         NOTHING if connection.path_rtt_ns is None else time_text(connection.path_rtt_ns),
     )

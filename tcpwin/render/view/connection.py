@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tcpwin.analysis import Direction, Event, Stall
 from tcpwin.limits import Connection, Finding, Verdict, role_of
 from tcpwin.render.view.budget import BarPart, BudgetRow, budget_bar, budget_rows, compare_budgets, kernel_lines
-from tcpwin.render.view.direction import close_text, render_direction
+from tcpwin.render.view.direction import close_text, rate_of, render_direction
 from tcpwin.render.view.exchanges import ExchangeRow, view_exchanges
 from tcpwin.render.view.resent import EVIDENCE, evidence_texts
 from tcpwin.render.view.verdict import VerdictView, row_of, view_verdict
@@ -207,10 +207,11 @@ def glance(connection: Connection) -> Glance:
     numbers = [("duration", duration), ("data", bytes_text(carried_bytes))]
     if shown.cost:
         numbers.insert(0, (f"cost of the {shown.problem}" if shown.is_elsewhere else "cost", shown.cost))
-    if data.goodput_bps is not None:
+    rate_bps = rate_of(data)
+    if rate_bps is not None:
         # The rate covers the first byte to the last ACK: say so if data and duration give a different rate.
-        is_of_a_part = data.goodput_bps * connection.duration_ns > NEAR_RATE * carried_bytes * 8e9
-        numbers.append(("rate, first byte to last" if is_of_a_part else "rate", rate_text(data.goodput_bps)))
+        is_of_a_part = rate_bps * connection.duration_ns > NEAR_RATE * carried_bytes * 8e9
+        numbers.append(("rate, first byte to last" if is_of_a_part else "rate", rate_text(rate_bps)))
     if connection.path_rtt_ns is not None:
         numbers.append(("least round trip", time_text(connection.path_rtt_ns)))
     return Glance(connection.id, _ends(connection), duration, numbers, budget_bar(connection.budget[name].items_ns))

@@ -5,6 +5,8 @@ In: a connection as measured. Out: lines of text.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tcpwin.analysis import Direction
 from tcpwin.limits import Connection, role_of
 from tcpwin.render.view.loss import render_loss
@@ -62,13 +64,21 @@ def render_direction(connection: Connection, receiver: str, direction: Direction
     return f"{got}, {resent}", lines
 
 
+def rate_of(direction: Direction) -> float | None:
+    """Return the goodput; None if the data fit an initial window, because their rate is that of one burst."""
+    return None if is_burst(direction.data_segments, direction.acked_bytes) else direction.goodput_bps
+
+
+def is_burst(data_segments: Any, acked_bytes: Any) -> Any:
+    """Whether data fit an initial window (RFC 6928), for numbers and arrays alike."""
+    return (data_segments <= INITIAL_SEGMENTS) & (acked_bytes <= INITIAL_BYTES)
+
+
 def _rate_words(connection: Connection, direction: Direction) -> str:
     """Format a goodput, with its time span if that is not the connection's."""
-    goodput_bps = direction.goodput_bps
+    goodput_bps = rate_of(direction)
     if goodput_bps is None:
-        return ""
-    if direction.data_segments <= INITIAL_SEGMENTS and direction.acked_bytes <= INITIAL_BYTES:
-        return f", {count_text(direction.data_segments, 'segment')}"
+        return "" if direction.goodput_bps is None else f", {count_text(direction.data_segments, 'segment')}"
     rate = rate_text(goodput_bps)
     took = time_text(direction.acked_bytes * 8e9 / goodput_bps) if goodput_bps and direction.acked_bytes else ""
     if not took or took == time_text(connection.duration_ns):

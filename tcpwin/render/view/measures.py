@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin.analysis import DIRECTIONS
+from tcpwin.render.view.direction import is_burst
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 SHARES = ("p5", "p25", "p50", "p75", "p95", "p99")
@@ -138,7 +139,9 @@ def _acknowledged(facts: Facts) -> str | None:
 
 def _goodput(facts: Facts) -> str | None:
     value = facts["goodput_bps"]
-    return None if value is None or _is_answer_missing(facts) else rate_text(value)
+    if value is None or _is_answer_missing(facts) or is_burst(facts["data_segments"], facts["acked_bytes"]):
+        return None
+    return rate_text(value)
 
 
 def _is_answer_missing(facts: Facts) -> bool:
