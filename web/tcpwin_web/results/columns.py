@@ -13,7 +13,7 @@ import polars
 from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Series, View
 from tcpwin.limits import VERDICT_COLUMNS, Analysis, Connection, Severity, describe_finding, plain, verdict_columns
 from tcpwin.model import marked_fields, text_fields
-from tcpwin.render import FindingViews, is_burst
+from tcpwin.render import FindingViews
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000
@@ -70,21 +70,13 @@ def write_connections(analysis: Analysis, path: Path) -> None:
         .with_columns(
             polars.col(FINDINGS).fill_null(0),
             polars.when(_data("a_to_b") >= _data("b_to_a"))
-            .then(_rate(analysis, "a_to_b"))
-            .otherwise(_rate(analysis, "b_to_a"))
+            .then("a_to_b.goodput_bps")
+            .otherwise("b_to_a.goodput_bps")
             .alias("goodput_bps"),
             (polars.col("a_to_b.retransmissions") + polars.col("b_to_a.retransmissions")).alias("retransmissions"),
         )
     )
     frame.select(COLUMNS).write_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
-
-
-def _rate(analysis: Analysis, side: str) -> polars.Series:
-    """Return the rates of a direction, null where its data were one burst."""
-    table = analysis.connections.table([f"{side}.{name}" for name in ("data_segments", "acked_bytes", "goodput_bps")])
-    segments, acked_bytes, _ = table.values()
-    is_brief = polars.Series(np.ma.filled(is_burst(segments, acked_bytes), fill_value=True))
-    return table.to_polars()[f"{side}.goodput_bps"].set(is_brief, None)
 
 
 def _data(side: str) -> polars.Expr:
