@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import DirectionName
@@ -104,13 +105,16 @@ class Claims:
         costs = self._costs.setdefault(direction, {})
         deducted = {code: costs[code] for code in yields_to if costs.get(code)}
         items = items_of(finding.limits) if finding.limits else ITEMS
+        left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
         by_faults = self._by_faults.setdefault(direction, [])
-        # A fault explains the time of these items, which other rules only measured.
-        for code, item, ns in by_faults:
+        explained = {item for _, item, _ in by_faults}
+        unexplained_ns = sum(left[item] for item in takewhile(lambda item: item not in explained, items))
+        # A fault explains the time of these items, which other rules only measured: unless all of it may have passed in
+        # likelier items, of which no fault explains any.
+        for code, item, ns in by_faults if unexplained_ns < finding.cost_ns else ():
             if item in items and code != finding.code and code not in yields_to:
                 deducted[code] = deducted.get(code, 0) + ns
         wanted_ns = max(finding.cost_ns - sum(deducted.values()), 0)
-        left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
         claimed: dict[str, int] = {}
         cost_ns = 0
         for item in items:
