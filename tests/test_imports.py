@@ -1,10 +1,13 @@
 """Stages import each other from packages, never from a file in them."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from analysis.bundled import WHOLE
 from cases import all_cases
 
 import tcpwin
@@ -65,3 +68,18 @@ def test_no_lazy_name_is_that_of_a_file(stub: Path) -> None:
     """An import of the file would hide the package's attribute of that name."""
     names = {each.name for node in ast.parse(stub.read_text()).body for each in getattr(node, "names", ())}
     assert names.isdisjoint(path.stem for path in stub.parent.iterdir())
+
+
+def test_numpy_is_not_loaded_for_captures_too_large_to_read_again() -> None:
+    """Importing it takes as long as reading a million packets, and twenty megabytes.
+
+    A few rules need whole columns: of merged segments, and of resets after a close.
+    """
+    program = """
+import sys, tcpwin
+from tcpwin.limits import check
+loading = [path for path in sys.argv[1:] if check(tcpwin.analyze(path), rereads=False) and "numpy" in sys.modules]
+sys.exit(f"first loaded for {loading[0]}" if loading else 0)
+"""
+    paths = [path for path in WHOLE if path.name in ("slow-reader-receiver.pcap.gz", "lossy-path-receiver.pcap.gz")]
+    subprocess.run([sys.executable, "-c", program, *map(str, paths)], check=True)

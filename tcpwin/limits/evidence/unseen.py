@@ -90,11 +90,11 @@ def find_smaller(case: Case) -> Smaller | None:
 
 
 def _smaller(case: Case, packets: Packets | None) -> Smaller | None:
-    import numpy as np
-
     options = [each.syn_mss for each in (case.data, case.back) if each.syn_mss]
     if packets is None or case.data.view == "sender" or len(options) < 2:
         return None
+    import numpy as np
+
     own = packets.sent_by(case.sender)
     own = own.of(~own.has(SYN) & ~own.has(RST))
     full_bytes = min(options) - TIMESTAMPS * bool((own["tsval"] >= 0).any())
