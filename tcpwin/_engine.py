@@ -1,4 +1,4 @@
-"""Stand-in for the compiled engine, which Python prefers: this file runs only if there is none."""
+"""Explain a missing engine: Python imports this file only if the compiled module is absent."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What notebooks and the interpreter display: the answer, in one sentence or as HTML."""
+"""Show the answer in notebooks and the interpreter, as one sentence or as HTML."""
 
 from __future__ import annotations
 

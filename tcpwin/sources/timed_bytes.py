@@ -41,7 +41,7 @@ def raw_packets(pairs: Iterable[Any]) -> Iterator[RawPacket]:
 
 
 def _frame_bytes(data: bytes) -> int:
-    """Return the length of an Ethernet II frame by its IP header; 0 if it has none."""
+    """Return the length of an Ethernet II frame by its IP header; 0 if it contains no IP packet."""
     header, packet = data[:ETHERNET_HEADER_BYTES], data[ETHERNET_HEADER_BYTES:]
     if header[12:] not in (b"\x08\x00", b"\x86\xdd") or not (packet_bytes := _ip_bytes(packet)):
         return 0
@@ -49,7 +49,7 @@ def _frame_bytes(data: bytes) -> int:
 
 
 def _ip_bytes(data: bytes) -> int:
-    """Return the length of an IP packet by its header (RFC 791 §3.1, RFC 8200 §3); 0 if it is none."""
+    """Return the length of an IP packet by its header (RFC 791 §3.1, RFC 8200 §3); 0 if it is not IP."""
     if len(data) >= IPV4_HEADER_BYTES and data[0] >> 4 == 4:
         return int.from_bytes(data[2:4])
     if len(data) >= IPV6_HEADER_BYTES and data[0] >> 4 == 6:

@@ -43,7 +43,7 @@ OWNERS = {
     "idle": ("server_application",),
     "none": ("nobody",),
 }
-"""Who makes the change that lifts each limit."""
+"""Owners who can lift each limit."""
 UNSEEN = {each: OWNERS[each] for each in ("none", "round_trips", "requester_application", "sender_application")} | {
     "idle": ("nobody",)
 }

@@ -63,7 +63,7 @@ class World:
 
     @property
     def side(self) -> str:
-        """Which sides of the router the middle capture holds."""
+        """The sides of the router that the middle capture covers."""
         return ("near", "far", "any")[self.seed % 3]
 
     def lifted(self, name: str) -> World:
@@ -147,7 +147,7 @@ def _set(**values: int) -> None:
 
 
 def _start(act: Callable[[], None]) -> int:
-    """Run a function in a process of its own group."""
+    """Run a function in a new process, in its own process group."""
     if number := os.fork():
         return number
     status = 1

@@ -26,7 +26,7 @@ class Watch:
         self._wanted.add(capture_id)
         if self._next is None:
             self._next = asyncio.create_task(self._query())
-        # It goes on without a client that disconnects: others wait for it too.
+        # A client that disconnects must not cancel the query, because others wait for it, too.
         found = await asyncio.shield(self._next)
         if capture_id not in found:
             raise NotFoundError(capture_id)

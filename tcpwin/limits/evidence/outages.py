@@ -11,6 +11,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.packets import Packets, Sent, packets_of, sent_of
 from tcpwin.limits.evidence.sizes import find_size_limit
 from tcpwin.limits.roles import other_side
+from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.limits.evidence.packets import Flags
@@ -47,6 +48,12 @@ class Outage(NamedTuple):
     def duration_ns(self) -> int:
         """Time from the first lost segment to the first that arrived."""
         return self.end_ns - self.start_ns
+
+
+def span_text(case: Case, start_ns: int, end_ns: int) -> str:
+    """Write a span relative to the connection's start."""
+    start, end = (time_text(max(ns - case.connection.start_ns, 0)) for ns in (start_ns, end_ns))
+    return f"from {start} to {end} of the connection"
 
 
 def find_outages(case: Case) -> tuple[Outage, ...]:

@@ -71,7 +71,7 @@ def _find(case: Case) -> RefusedNearEdge | None:
     most, waited_ns = data.receive_window_max_bytes, data.window_limited_ns + data.zero_window_ns
     if not most or not waited_ns or data.resent_segments < FEWEST or not case.are_few:
         return None
-    # What is resent because a timer went back need not have been lost.
+    # After a timeout the sender resends everything, including data that was not lost.
     events = [
         event
         for event in events_of(case, side=case.sender)

@@ -88,7 +88,7 @@ def _hole(case: Case) -> Hole | None:
     if packets is None:
         return None
     own, peer = packets.sent_by(case.sender), packets.sent_by("b" if case.sender == "a" else "a")
-    # Linux numbers a bare ACK by what it has sent, whether or not that arrived.
+    # A bare ACK from Linux carries SND.NXT, even if the data before it never arrived.
     own = own.of(~own.has(SYN) & ~own.has(RST))
     peer = peer.of(peer.has(ACK) & ~peer.has(RST))
     if not len(own) or not len(peer):

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.outages import span_text
 from tcpwin.limits.evidence.sizes import clamp_remedy
 from tcpwin.limits.evidence.unseen import Smaller, Unseen, find_smaller, find_unseen
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
@@ -49,6 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if not (outages := find_unseen(case)):
         return
     longest = max(outages, key=lambda each: each.duration_ns)
+    when = span_text(case, longest.start_ns, longest.end_ns)
     yield case.finding(
         _text(case, longest),
         owner="network",
@@ -66,7 +68,7 @@ def judge(case: Case) -> Iterator[Finding]:
             span_of=of_many("longest", 1, len(outages)),
         ),
         remedy=Remedy(
-            f"Look at what happened on the path {_when(case, longest)}: failover, routing change, roaming, a flapping "
+            f"Look at what happened on the path {when}: failover, routing change, roaming, a flapping "
             f"link. Capture at {case.the_sender} to see how often it tried.",
         ),
     )
@@ -95,22 +97,18 @@ def _recovered(case: Case, smaller: Smaller) -> Finding:
 
 
 def _text(case: Case, longest: Unseen) -> str:
+    when = span_text(case, longest.start_ns, longest.end_ns)
     what = f"The path was down for {time_text(longest.duration_ns)}"
     if longest.of_receiver:
         return (
-            f"{what} from {case.the_receiver} to {case.the_sender}: {_when(case, longest)}, {case.the_sender} repeated "
+            f"{what} from {case.the_receiver} to {case.the_sender}: {when}, {case.the_sender} repeated "
             f"what {case.the_receiver} had acknowledged, and {count_text(longest.lost, 'packet')} of "
             f"{case.the_receiver} had no effect"
         )
     return (
-        f"{what}, at least from {case.the_sender}: nothing of it arrived {_when(case, longest)}, although by its "
+        f"{what}, at least from {case.the_sender}: nothing of it arrived {when}, although by its "
         f"IP IDs it sent {count_text(longest.lost, 'packet')} meanwhile"
     )
-
-
-def _when(case: Case, outage: Unseen) -> str:
-    start, end = (time_text(max(ns - case.connection.start_ns, 0)) for ns in (outage.start_ns, outage.end_ns))
-    return f"from {start} to {end} of the connection"
 
 
 RULE = Rule(

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.outages import Outage, find_outages
+from tcpwin.limits.evidence.outages import Outage, find_outages, span_text
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule
 from tcpwin.units import count_text, time_text
@@ -40,6 +40,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if not outages:
         return
     longest = max(outages, key=lambda each: each.duration_ns)
+    when = span_text(case, longest.start_ns, longest.end_ns)
     cost_ns = sum(each.duration_ns for each in outages)
     yield case.finding(
         _text(case, outages, longest),
@@ -63,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
             span_of=of_many("longest", 1, len(outages)),
         ),
         remedy=Remedy(
-            f"Look at what happened on the path {_when(case, longest)}: failover, routing change, roaming, a flapping "
+            f"Look at what happened on the path {when}: failover, routing change, roaming, a flapping "
             f"link. The doubling timer of {case.the_sender} adds to it; on Linux 6.15 and later a smaller "
             "tcp_rto_max_ms limits that.",
             settings=("sysctl -w net.ipv4.tcp_rto_max_ms=5000",),
@@ -73,6 +74,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _text(case: Case, outages: tuple[Outage, ...], longest: Outage) -> str:
+    when = span_text(case, longest.start_ns, longest.end_ns)
     times = "" if len(outages) == 1 else f" ({count_text(len(outages), 'outage')}, this is the longest)"
     if longest.heard:
         where = f"from {case.the_sender} to {case.the_receiver}, while {case.the_receiver}'s packets arrived"
@@ -80,13 +82,8 @@ def _text(case: Case, outages: tuple[Outage, ...], longest: Outage) -> str:
         where = f"in both directions, or only from {case.the_sender} to {case.the_receiver}"
     return (
         f"The path was down for {time_text(longest.duration_ns)} {where}: all {longest.lost:,} segments sent "
-        f"{_when(case, longest)} were lost, at {longest.tries} different times, and then it recovered{times}"
+        f"{when} were lost, at {longest.tries} different times, and then it recovered{times}"
     )
-
-
-def _when(case: Case, outage: Outage) -> str:
-    start, end = (time_text(max(ns - case.connection.start_ns, 0)) for ns in (outage.start_ns, outage.end_ns))
-    return f"from {start} to {end} of the connection"
 
 
 RULE = Rule(

@@ -96,7 +96,7 @@ pub struct RowWriter<W: Write> {
     /// Rows that are not yet written, and room.
     block: Vec<u8>,
     filled: usize,
-    /// What rows of the same connection and direction share, each at the place that their numbers choose.
+    /// Text common to all rows of a connection and direction; their numbers select the slot.
     shared: Vec<Shared>,
     error: Option<io::Error>,
     pub rows: u64,

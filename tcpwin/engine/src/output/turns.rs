@@ -245,7 +245,7 @@ impl Turns {
             // Also charged to its sender's timer where both sides sent again.
             (SenderState::Tail, self.lost_ns, 1),
             (SenderState::AfterLoss, self.repair_ns, 1),
-            // What remains; windows and loss explain the rest of the gaps.
+            // The remaining time; windows and losses explain the other gaps.
             (SenderState::Path, self.transfer_ns, 1),
         ];
         for (item, wanted_ns, places) in wanted {
