@@ -1,5 +1,6 @@
 """pyshark's packets give the same results as their file."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ PATHS = [CAPTURES / "wild" / "forwarded-any.pcap.zst", CAPTURES / "wild" / "http
 
 @pytest.fixture
 def opened(tool: Callable[[str], str]) -> Iterator[Callable[..., Any]]:
+    # pyshark takes the thread's event loop, which `asyncio.run` in another test has taken away.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     captures = []
 
     def open_capture(path: Path, **options: Any) -> Any:
@@ -24,6 +28,8 @@ def opened(tool: Callable[[str], str]) -> Iterator[Callable[..., Any]]:
     yield open_capture
     for each in captures:
         each.close()
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.mark.parametrize("path", PATHS, ids=name_of)

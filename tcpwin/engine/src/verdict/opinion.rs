@@ -368,9 +368,14 @@ impl Seen<'_> {
         }
         let mut opinion = Opinion::new(sender.application(), Some(sender), self.by_place());
         opinion.meaning = Meaning::NothingToSend;
-        if self.facts.connection.turns_state == "interleaved" {
-            opinion = opinion.meaning(Meaning::Interleaved);
-            opinion.confidence = Confidence::Possible;
+        match self.facts.connection.turns_state {
+            "interleaved" => {
+                opinion = opinion.meaning(Meaning::Interleaved);
+                opinion.confidence = Confidence::Possible;
+            }
+            // It may have waited for an answer that another order hides.
+            "overlapping" => opinion.confidence = Confidence::Possible,
+            _ => {}
         }
         if self.facts.connection.multipath {
             opinion = opinion.meaning(Meaning::SubflowSilent);
