@@ -4,7 +4,9 @@ import asyncio
 import gc
 import logging
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import aiosqlite
@@ -14,6 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from web.conftest import MakeClient
 from web.postgres import ON_BOTH, Postgres
 
+from tcpwin_web.captures import NotFoundError
+from tcpwin_web.slots import Caller, set_caller
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.files import DataFolder
 
@@ -97,6 +101,82 @@ def test_who_writes_waits_for_his_turn_and_never_in_vain(
     assert asyncio.run(run()) == list(range(20))
 
 
+@ON_BOTH
+def test_a_backup_sees_one_state(database_url: str | None, tmp_path: Path) -> None:
+    """A file stored while the tables are read one after the other does not appear without its capture."""
+
+    async def run() -> list[int | None]:
+        database = Database(database_url or f"sqlite+aiosqlite:///{tmp_path / 'x.db'}")
+        count = text("SELECT count(*) FROM kept")
+        try:
+            async with database.change() as session:
+                await session.execute(text("CREATE TABLE kept (number INTEGER)"))
+            async with database.begin() as reading:
+                await database.read_consistently(reading)
+                before = await reading.scalar(count)
+                async with database.change() as session:
+                    await session.execute(text("INSERT INTO kept VALUES (1)"))
+                later = await reading.scalar(count)
+            async with database.begin() as reading:
+                return [before, later, await reading.scalar(count)]
+        finally:
+            await database.close()
+
+    assert asyncio.run(run()) == [0, 0, 1]
+
+
+def test_a_reader_of_a_deleted_row_keeps_nobody_from_writing(tmp_path: Path) -> None:
+    """SQLite's log cannot be truncated before the last reader ends; it is truncated then."""
+    path = tmp_path / "x.db"
+
+    async def run() -> tuple[float, int]:
+        database = Database(f"sqlite+aiosqlite:///{path}")
+        try:
+            async with database.change() as session:
+                await session.execute(text("CREATE TABLE kept (number INTEGER)"))
+            async with database.begin() as reading:
+                await database.read_consistently(reading)
+                await reading.execute(text("SELECT number FROM kept"))
+                async with database.change() as session:
+                    await session.execute(text("INSERT INTO kept VALUES (1)"))
+                forgetting = asyncio.create_task(database.forget())
+                await asyncio.sleep(0.05)
+                began = time.monotonic()
+                async with database.change() as session:
+                    await session.execute(text("INSERT INTO kept VALUES (2)"))
+                waited = time.monotonic() - began
+                assert not forgetting.done()
+            await forgetting
+            return waited, path.with_name("x.db-wal").stat().st_size
+        finally:
+            await database.close()
+
+    waited, log_bytes = asyncio.run(run())
+    assert waited < 5, "well below the 10 s that a writer would have waited"
+    assert log_bytes == 0
+
+
+@ON_BOTH
+def test_who_deletes_much_delays_himself(make_client: MakeClient, database_url: str | None) -> None:  # noqa: ARG001
+    """Deletions and stored uploads take turns by caller, as all writing does."""
+    client = make_client()
+    captures = client.app.state.service.captures  # type: ignore[attr-defined]
+    ended: list[str] = []
+
+    async def delete(name: str) -> None:
+        set_caller(Caller(name))
+        with suppress(NotFoundError):
+            await captures.delete("nowhere")
+        ended.append(name)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(delete(name) for name in ["greedy"] * 20 + ["modest"]))
+
+    assert client.portal is not None
+    client.portal.call(all_at_once)
+    assert ended.index("modest") <= 1, ended
+
+
 def test_inherited_descriptors_lock_no_service_out(tmp_path: Path) -> None:
     """A process being started holds its parent's descriptors until it executes another program."""
     url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
@@ -118,6 +198,7 @@ def test_inherited_descriptors_lock_no_service_out(tmp_path: Path) -> None:
             holder.kill()
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_check_that_is_given_up_leaves_no_connection_open(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ from tcpwin_web.results import layout
 from tcpwin_web.retention import due
 from tcpwin_web.selecting import check_filter
 from tcpwin_web.settings import Settings
-from tcpwin_web.slots import current_caller
+from tcpwin_web.slots import FairSemaphore, current_caller
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
 from tcpwin_web.uploads.kinds import Kind
@@ -85,7 +85,7 @@ class Captures:
         self._disk = disk
         self._queue = queue
         # Between a file's arrival and the insertion of its row, it must not be deleted as unused.
-        self._files = asyncio.Lock()
+        self._files = FairSemaphore(1, each=1, guests=1, outlasts_callers=True)
         self._lost: set[str] = set()
         """Captures whose upload lost the database."""
         self._doubtful: set[str] = set()
@@ -233,13 +233,13 @@ class Captures:
                 received = await asyncio.get_running_loop().run_in_executor(
                     threads or self._threads, receive, file, name, kind, incoming, self._data, self._settings, share
                 )
-                async with self._files:
+                async with self._files.take():
                     return await self._store(capture_id, received, file.received_bytes, share)
             except BaseException as error:
                 if isinstance(error, SQLAlchemyError):
                     self._lost.add(capture_id)
                 try:
-                    async with self._files:
+                    async with self._files.take():
                         await self._forget_unused(incoming.kept)
                 except (SQLAlchemyError, OSError) as failure:
                     # Which files are unused shows once the database responds.
@@ -320,19 +320,15 @@ class Captures:
 
     async def _delete(self, capture_id: str) -> None:
         self._queue.end(capture_id)
-        async with self._files:
+        async with self._files.take():
             async with self._database.begin() as session:
-                capture = await session.get(
-                    Capture,
-                    capture_id,
-                    options=[selectinload(each) for each in (Capture.files, Capture.jobs, Capture.shares)],
-                )
-                if capture is None:
+                if await session.get(Capture, capture_id) is None:
                     raise NotFoundError(capture_id)
-                hashes = [file.sha256 for file in capture.files]
+                hashes = (await session.scalars(select(File.sha256).where(File.capture_id == capture_id))).all()
             with self._data.leaving(hashes, capture_id):
                 async with self._database.change() as session:
-                    await session.delete(capture)
+                    # The database also deletes what others have just added to the capture.
+                    await session.execute(delete(Capture).where(Capture.id == capture_id))
                 await self._forget_unused(hashes)
                 await asyncio.to_thread(self._data.forget_results, capture_id)
         await self._database.forget()
@@ -391,7 +387,7 @@ class Captures:
                 .values(status="failed", failure=LOST)
             )
         self._lost -= lost
-        async with self._files:
+        async with self._files.take():
             await self._forget_unused(list(doubtful))
         self._doubtful -= doubtful
 

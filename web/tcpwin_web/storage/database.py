@@ -26,6 +26,8 @@ T = TypeVar("T")
 log = structlog.get_logger("tcpwin.storage")
 
 BUSY_MS = 10_000
+TRUNCATE_MS = 100
+"""Time for which truncating SQLite's log waits for its readers, before others may write."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DISK_FULL, READ_ONLY = "53100", "25006"
 """SQLSTATE codes of PostgreSQL (appendix A of its documentation)."""
@@ -164,9 +166,10 @@ class Database:
             return None if found is None else str(found)
 
     async def read_consistently(self, session: AsyncSession) -> None:
-        """Let all queries of a session see the same state: SQLite's transactions do by themselves."""
-        if not self._is_sqlite:
-            await session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        """Let all queries of a session see the same state."""
+        # Before SQLite's first change, the driver begins no transaction by itself: each query would see its own state.
+        begin = "BEGIN" if self._is_sqlite else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        await session.execute(text(begin))
 
     @asynccontextmanager
     async def change(self) -> AsyncIterator[AsyncSession]:
@@ -224,12 +227,21 @@ class Database:
             await session.execute(text("SELECT 1"))
 
     async def forget(self) -> None:
-        """Truncate SQLite's write-ahead log, which may still hold the bytes of deleted rows."""
-        if self._is_sqlite:
-            # Fails on a full disk; the next deletion does it again.
-            with suppress(SQLAlchemyError):
-                async with self._engine.connect() as connection:
-                    await connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+        """Truncate SQLite's write-ahead log, which may still hold the bytes of deleted rows.
+
+        That waits for all readers, such as a backup, and lets nobody write meanwhile: wait briefly, but often.
+        """
+        if not self._is_sqlite:
+            return
+        # Fails on a full disk; the next deletion does it again.
+        with suppress(SQLAlchemyError):
+            for _ in range(BUSY_MS // TRUNCATE_MS):
+                async with self._writing.take(), self._engine.connect() as connection:
+                    await connection.execute(text(f"PRAGMA busy_timeout = {TRUNCATE_MS}"))
+                    is_busy = await connection.scalar(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+                    await connection.execute(text(f"PRAGMA busy_timeout = {BUSY_MS}"))
+                if not is_busy:
+                    return
 
     async def close(self) -> None:
         """Close all connections, and let another service use the database; no session can be opened afterwards."""
