@@ -47,6 +47,23 @@ def test_every_route_refuses_an_extra_name_in_its_query(owner: TestClient, captu
     assert owner.get(f"{API}/captures/{id}").json()["status"] == "done"
 
 
+def test_a_name_that_takes_one_value_is_not_repeated(owner: TestClient, capture: bytes) -> None:
+    """The service used the last one, and dropped the others."""
+    id = analysed(owner, capture)
+    checked: set[bool] = set()
+    for method, path, operation in OPERATIONS:
+        for each in operation.get("parameters", ()):
+            if each["in"] == "query" and path not in HEALTH:
+                schema = each["schema"]
+                is_list = "array" in [part.get("type") for part in (schema, *schema.get("anyOf", ()))]
+                url = f"{filled(path, id)}?{each['name']}=1&{each['name']}=2"
+                is_refused = "is given several times" in owner.request(method, url).text
+                assert is_refused is not is_list, (method, url)
+                checked.add(is_list)
+    assert checked == {False, True}
+    assert owner.get(f"{API}/captures").json()["total"] == 1
+
+
 def test_every_json_body_refuses_an_extra_name(owner: TestClient, capture: bytes) -> None:
     id, bodies = analysed(owner, capture), 0
     for method, path, operation in OPERATIONS:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from fastapi import HTTPException, Request
 from fastapi.dependencies.models import Dependant
@@ -28,17 +28,28 @@ class Body(BaseModel):
 
 
 async def refuse_unknown(request: Request) -> None:
-    """Answer 422 if the query string has a name that the route does not have."""
-    route = request.scope.get("route")
-    if not isinstance(route, APIRoute) or not request.query_params:
+    """Answer 422 if the query string has a name that the route does not have, or repeats one that takes one value."""
+    route, query = request.scope.get("route"), request.query_params
+    if not isinstance(route, APIRoute) or not query:
         return
-    if reason := unknown_name(request.query_params.keys(), _query_names(route.dependant)):
+    names = _query_names(route.dependant)
+    if reason := unknown_name(query.keys(), names):
         raise HTTPException(422, f"{reason[:1].upper()}{reason[1:]}.")
+    for name, is_list in names.items():
+        if not is_list and len(query.getlist(name)) > 1:
+            raise HTTPException(422, f"{name!r} takes one value, but is given several times.")
 
 
-def _query_names(dependant: Dependant) -> list[str]:
-    own = [each.alias for each in dependant.query_params]
-    return own + [name for each in dependant.dependencies for name in _query_names(each)]
+def _query_names(dependant: Dependant) -> dict[str, bool]:
+    """Return the names in the query string of a route, and whether each takes several values."""
+    names = {each.alias: _is_list(each.field_info.annotation) for each in dependant.query_params}
+    for each in dependant.dependencies:
+        names |= _query_names(each)
+    return names
+
+
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
 def unknown_name(shown: Collection[str], known: Collection[str]) -> str | None:
