@@ -1,5 +1,6 @@
 """Access control and page permissions: beyond loopback nothing answers without the token."""
 
+import gzip
 import re
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,19 @@ def test_uploads_are_limited_in_size_and_rate(make_client: MakeClient, capture: 
     client.post(f"{API}/captures", json={"name": "x"})
     answer = client.post(f"{API}/captures", json={"name": "x"})
     assert (answer.status_code, "retry-after" in answer.headers) == (429, True)
+
+
+def test_an_encoded_body_is_refused(client: TestClient, capture: bytes) -> None:
+    """It was read as if it had no encoding; a file that is compressed itself is read as before."""
+    encoded = {"Content-Encoding": "br", "Content-Type": "application/json"}
+    upload = {"params": {"name": "a.pcap.gz"}, "content": gzip.compress(capture)}
+    for answer in (
+        client.post(f"{API}/captures", content=b'{"name": "a"}', headers=encoded),
+        client.post(f"{API}/uploads", **upload, headers={"Content-Encoding": "gzip"}),
+    ):
+        assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity"), answer.text
+    assert client.get(f"{API}/captures").json()["total"] == 0
+    assert client.post(f"{API}/uploads", **upload, headers={"Content-Encoding": "identity"}).status_code == 202
 
 
 def test_bodies_other_than_uploads_are_limited(make_client: MakeClient) -> None:

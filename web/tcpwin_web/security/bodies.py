@@ -1,4 +1,4 @@
-"""ASGI middleware: limit the size of request bodies, and how slowly they may arrive.
+"""ASGI middleware: limit the size of request bodies, and how slowly they may arrive; refuse encoded ones.
 
 Uploads have their own size limits; they end if next to nothing arrives for a while. All other bodies are short and
 must arrive soon. Nobody holds a connection, or what belongs to it, by sending nothing.
@@ -7,10 +7,13 @@ must arrive soon. Nobody holds a connection, or what belongs to it, by sending n
 import asyncio
 import re
 
-from fastapi import HTTPException
+from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tcpwin_web import problems
+
 MAX_BODY_BYTES = 1 << 20
+ENCODED = "Request bodies may not have a Content-Encoding. A compressed capture is recognised by its content."
 LEAST_BYTES = 4096
 """Minimum number of bytes of an upload that must arrive per stall timeout: a modem is a hundred times faster."""
 
@@ -33,6 +36,11 @@ class BodyLimits:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            answer = problems.respond(request, 415, ENCODED, headers={"Accept-Encoding": "identity"})
+            await answer(scope, receive, send)
             return
         is_upload = self._uploads.fullmatch(scope["path"])
         seconds = self._stall_seconds
