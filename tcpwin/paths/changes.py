@@ -125,9 +125,12 @@ def read_changes(
         words.append(f"lift {limit}")
     if loss_share is not None and not 0 <= loss_share < 1:
         raise ChangeError("loss is from 0 to below 100 %")
-    for name, number in (("round trip", round_trip_ns), ("rate", rate_bps)):
-        if number is not None and number <= 0:
-            raise ChangeError(f"a {name} is above 0")
+    for name, number, most, bounds in (
+        ("round trip", round_trip_ns, 3600e9, "1 ns to 1 hour"),
+        ("rate", rate_bps, 1e15, "1 bit/s to 1 Pbit/s"),
+    ):
+        if number is not None and not 1 <= number <= most:
+            raise ChangeError(f"a {name} is {bounds}")
     words += [f"loss {100 * loss_share:g} %"] if loss_share is not None else []
     words += [f"round trip {round_trip_ns / 1e6:g} ms"] if round_trip_ns is not None else []
     words += [f"rate {rate_bps / 1e6:g} Mbit/s"] if rate_bps is not None else []

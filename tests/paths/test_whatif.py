@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,10 @@ def test_what_the_capture_cannot_say_is_refused() -> None:
         ({"sender.tcp_congestion_control": "vegas"}, {}, "not modelled"),
         ({}, {"lift": ["weather"]}, "not a limit"),
         ({}, {"loss_share": 1.0}, "below 100 %"),
-        ({}, {"rate_bps": 0}, "above 0"),
+        ({}, {"rate_bps": 0}, "a rate is 1 bit/s to 1 Pbit/s"),
+        ({}, {"rate_bps": inf}, "a rate is 1 bit/s to 1 Pbit/s"),
+        ({}, {"round_trip_ns": 1e-318}, "a round trip is 1 ns to 1 hour"),
+        ({}, {"round_trip_ns": nan}, "a round trip is 1 ns to 1 hour"),
     ],
 )
 def test_a_change_that_is_none_is_refused_by_name(settings: dict[str, str], more: dict[str, object], said: str) -> None:
