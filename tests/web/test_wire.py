@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
+import httpx2
 import pytest
+from live import HANG_S, until
 from web.stalling import Running
 from web.wire import HOST, answer, await_end, dial, send_until_closed, status
 
@@ -117,3 +119,12 @@ def test_an_answer_that_is_read_slowly_is_sent_whole(running: Running) -> None:
             size += len(part)
             time.sleep(0.3)
         assert size == int(response.headers["content-length"])
+
+
+def test_a_client_that_leaves_while_it_sends_a_form_is_no_failure(running: Running) -> None:
+    """The log had a traceback for each."""
+    with ExitStack() as stack:
+        head = b"POST /upload HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n"
+        dial(stack, running.address).sendall(head + HOST + b"\r\n--x\r\n")
+    counted = 'tcpwin_requests_total{endpoint="pages.captures.upload",method="POST",status="499"} 1.0'
+    until(lambda: counted in httpx2.get(f"{running.address}/metrics", timeout=HANG_S).text)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, SQL
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from tcpwin_web.audit import COMPARED
 from tcpwin_web.captures import ConflictError, NotFoundError
@@ -116,7 +117,8 @@ def install(app: FastAPI) -> None:
         return respond(request, 503, _sentence(error), headers={"Retry-After": str(RETRY_SECONDS)})
 
     @app.exception_handler(GoneError)
-    def drop(request: Request, error: GoneError) -> Response:  # noqa: ARG001 (the signature is starlette's)
+    @app.exception_handler(ClientDisconnect)
+    def drop(request: Request, error: Exception) -> Response:  # noqa: ARG001 (the signature is starlette's)
         # Nobody reads this answer; the log and the counters record it.
         return respond(request, 499, GONE)
 
