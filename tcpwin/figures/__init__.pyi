@@ -1,3 +1,4 @@
+from tcpwin.figures.drawing.compose import gather_legends as gather_legends
 from tcpwin.figures.drawing.kind import FigureKind as FigureKind
 from tcpwin.figures.drawing.theme import THEMES as THEMES
 from tcpwin.figures.event_names import CAUSE_WORDS as CAUSE_WORDS

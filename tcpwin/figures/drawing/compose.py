@@ -7,14 +7,14 @@ without plotly's validation of each property, which would cost ten times the dra
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.figures.drawing.text import escape
-from tcpwin.figures.drawing.theme import axis, base_layout
-from tcpwin.limits import roles_of
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS, axis, base_layout
+from tcpwin.limits import LIMIT_GROUPS, LIMIT_NAMES, roles_of
 from tcpwin.units import count_text, short_name
 
 if TYPE_CHECKING:
@@ -28,8 +28,18 @@ TITLE_ROOM = 50
 """Height of a title of two lines, in pixels: longer ones make the figure higher instead of the plot flatter."""
 LEGEND_ROW = 19
 PANEL_HEIGHT = 220
-GAP = 34
-"""Distance between the panels of a timeline, in pixels, with room for a panel's title."""
+DENSE = 0.45
+"""Height of a timeline's panels below the first, as a share of their usual height."""
+TITLE_ROW = 26
+"""Height of a panel's title and the space above it, in pixels."""
+TITLE_COLUMNS = 3
+"""Columns of a legend that a panel's title takes: entries that fit next to it need no row."""
+TIME_AXIS = 52
+"""Height of the labels and the title of the time axis, in pixels."""
+LEGEND_EDGE = 8
+"""Space of a legend besides its rows, in pixels."""
+LEGEND_COLUMNS = 7
+"""Columns of a panel's legend on a usual screen; where they do not fit, all entries go below the figure."""
 LEGEND_WIDTH = 92
 """Usual width of a legend entry's text, in pixels: two columns fit into 375."""
 LEGEND_LETTERS = 15
@@ -52,8 +62,16 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
     panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
     is_single = len(panels) == 1
     title = _title(request, panels)
-    room = max(_title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
-    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + room
+    weights = [panel.weight * (1 if kind.name == kinds[0].name else DENSE) for kind, panel in panels]
+    heights = [round(PANEL_HEIGHT * weight) for weight in weights]
+    counts = [len(_entries([panel])) for _, panel in panels]
+    rows = [-(-each // LEGEND_COLUMNS) if each + TITLE_COLUMNS > LEGEND_COLUMNS else 0 for each in counts]
+    legends = [LEGEND_ROW * count + LEGEND_EDGE if count else 0 for count in rows]
+    heads = [0] if is_single else [TITLE_ROW + each for each in legends]
+    if is_single:
+        height = HEIGHT + heights[0] + max(title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
+    else:
+        height = title_height(title) + sum(heads) + sum(heights) + TIME_AXIS
     layout = {
         **base_layout(request.theme),
         "height": height,
@@ -61,11 +79,13 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         "hoverdistance": 24,
         "bargap": 0,
         "legend": _legend(request, panels),
-        "meta": {**_meta(request, kinds), "legend_height": _legend_height(panels)},
+        "meta": {**_meta(request, kinds), "legend_height": _legend_height(panels) if is_single else 0},
     }
+    if not is_single:
+        layout["meta"]["legend_columns"] = LEGEND_COLUMNS
     traces: list[Trace] = []
     annotations: list[dict[str, Any]] = []
-    spans = _domains([panel.weight for _, panel in panels], height)
+    spans = _domains(heights, heads)
     for place, ((kind, panel), (bottom, top)) in enumerate(zip(panels, spans, strict=True)):
         under, over = _axis_name("y", 2 * place), _axis_name("y", 2 * place + 1)
         layout[_axis_key(over)] = axis(request.theme, **{"side": "left", "domain": [bottom, top], **panel.y})
@@ -78,12 +98,15 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
                 "fixedrange": True,
                 "visible": False,
             }
-        traces += [{**each, "yaxis": under} for each in panel.shades]
-        traces += [{**each, "yaxis": over} for each in panel.traces]
+        own = {} if is_single else {"legend": f"legend{place + 2}"}
+        shown = [{**each, "yaxis": under, **own} for each in panel.shades]
+        traces += _share_legend([*shown, *({**each, "yaxis": over, **own} for each in panel.traces)])
         layout.update(panel.layout)
         annotations += [_lane_label(request, over, *label) for label in panel.labels]
         if not is_single:
-            annotations.append(_panel_title(request, kind, panel, top))
+            annotations.append(_panel_title(request, kind, panel, top, legends[place]))
+            beside = {} if rows[place] else {"x": 1, "xanchor": "right"}
+            layout[f"legend{place + 2}"] = {**_legend(request, [(kind, panel)]), "y": top, "yref": "paper", **beside}
     # Curves of all panels share one horizontal axis: zooming one zooms all.
     first = panels[0][1]
     layout["xaxis"] = axis(
@@ -91,11 +114,49 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         anchor=_axis_name("y", 2 * len(panels) - 1),
         **(dict(first.x) if first.x is not None else _time_axis(request)),
     )
+    if kinds[-1].name != kinds[0].name:
+        _mark_cost(request, layout, annotations)
     layout["title"] = title
-    layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
+    layout["margin"] = {**layout["margin"], "t": title_height(title) + heads[0]}
     if annotations:
         layout["annotations"] = [*layout.get("annotations", ()), *annotations]
-    return {"data": _share_legend(traces), "layout": layout}
+    return {"data": traces, "layout": layout}
+
+
+def _mark_cost(request: Request, layout: dict[str, Any], annotations: list[dict[str, Any]]) -> None:
+    """Mark the time of the finding that the verdict's cost rests on, along the top of the first panel."""
+    verdict = request.connection.verdict
+    evidence = None if verdict.about is None else verdict.about.evidence
+    if not verdict.is_problem or verdict.direction != request.direction or evidence is None:
+        return
+    if evidence.start_ns is None or evidence.end_ns is None:
+        return
+    start_ns, end_ns = max(evidence.start_ns, request.start_ns), min(evidence.end_ns, request.end_ns)
+    if start_ns > end_ns:
+        return
+    limit = verdict.also or verdict.limit
+    colour = BUDGET_COLOURS[LIMIT_GROUPS[limit]]
+    first, last = request.seconds(start_ns), request.seconds(end_ns)
+    line = {"color": colour, "width": 5}
+    layout["shapes"] = [
+        {"type": "line", "xref": "x", "yref": "paper", "x0": first, "x1": last, "y0": 1, "y1": 1, "line": line}
+    ]
+    annotations.append(
+        {
+            "text": f"when: {LIMIT_NAMES[limit]}",
+            "showarrow": False,
+            "xref": "x",
+            "yref": "paper",
+            "x": first,
+            "xanchor": "left",
+            "xshift": 2,
+            "y": 1,
+            "yanchor": "top",
+            "yshift": -2,
+            "bgcolor": request.theme.background,
+            "font": {"size": 10, "color": request.theme.text},
+        }
+    )
 
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
@@ -107,7 +168,7 @@ def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str,
     title = _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)])
     layout = {
         **base_layout(request.theme),
-        "height": 170 + _title_height(title),
+        "height": 170 + title_height(title),
         "xaxis": {"visible": False, "fixedrange": True},
         "yaxis": {"visible": False, "fixedrange": True},
         "meta": {**_meta(request, [kind] if kind else []), "nothing": reason},
@@ -127,9 +188,41 @@ def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str,
     return {"data": [], "layout": layout}
 
 
-def wrap_figure(plain: dict[str, Any]) -> Any:
-    """Wrap plain dictionaries in a plotly figure."""
+def gather_legends(figure: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a figure with the legends of its panels in one below it, which fits any width."""
+    layout = figure["layout"]
+    meta = layout.get("meta", {})
+    if "legend_columns" not in meta:
+        return figure
+    data, seen = [], set()
+    for each in figure["data"]:
+        group = each["legendgroup"]
+        own = {name: value for name, value in each.items() if name != "legend"}
+        data.append({**own, "showlegend": each["showlegend"] and group not in seen})
+        seen.add(group)
+    legend_height = LEGEND_ROW * min(-(-len(seen) // 2), 16)
+    return {
+        "data": data,
+        "layout": {
+            **{name: value for name, value in layout.items() if not re.fullmatch(r"legend\d+", name)},
+            "height": layout["height"] + legend_height,
+            "meta": {
+                **{name: value for name, value in meta.items() if name != "legend_columns"},
+                "legend_height": legend_height,
+            },
+            "annotations": [
+                {**each, "yshift": 0} if each.get("yanchor") == "bottom" and each["yref"] == "paper" else each
+                for each in layout["annotations"]
+            ],
+        },
+    }
+
+
+def wrap_figure(plain: Mapping[str, Any]) -> Any:
+    """Wrap plain dictionaries in a plotly figure, which may be shown in any width."""
     from plotly.graph_objects import Figure
+
+    plain = gather_legends(plain)
 
     # An empty template keeps out plotly's default one, 7 kB in each figure.
     figure = Figure({**plain, "layout": {**plain["layout"], "template": {}}}, _validate=False)
@@ -139,9 +232,12 @@ def wrap_figure(plain: dict[str, Any]) -> Any:
 
 def _legend_height(panels: Sequence[tuple[FigureKind, Panel]]) -> int:
     """Return the height for the legend in two columns, as on a phone; up to 300 pixels."""
-    traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
-    names = {_legend_group(each) for each in traces}
-    return LEGEND_ROW * min(-(-len(names) // 2), 16)
+    return LEGEND_ROW * min(-(-len(_entries([panel for _, panel in panels])) // 2), 16)
+
+
+def _entries(panels: Sequence[Panel]) -> set[str]:
+    """Return the legend entries of panels."""
+    return {_legend_group(each) for panel in panels for each in (*panel.shades, *panel.traces)}
 
 
 def _lane_label(request: Request, axis_name: str, height: float, text: str) -> dict[str, Any]:
@@ -168,15 +264,14 @@ def _axis_key(name: str) -> str:
     return f"{name[0]}axis{name[1:]}"
 
 
-def _domains(weights: Sequence[float], height: int) -> list[tuple[float, float]]:
+def _domains(heights: Sequence[int], heads: Sequence[int]) -> list[tuple[float, float]]:
     """Return bottom and top of each panel, from the first at the top, as shares of the plot's height."""
-    gap = GAP / height
-    left = 1 - gap * (len(weights) - 1)
+    whole = sum(heights) + sum(heads[1:])
     top, found = 1.0, []
-    for weight in weights:
-        bottom = top - left * weight / sum(weights)
+    for height, head in zip(heights, [*heads[1:], 0], strict=True):
+        bottom = top - height / whole
         found.append((max(bottom, 0.0), top))
-        top = bottom - gap
+        top = bottom - head / whole
     return found
 
 
@@ -194,6 +289,8 @@ def _time_axis(request: Request) -> dict[str, Any]:
         "range": [first - margin, last + margin],
         "exponentformat": "none",
         "separatethousands": True,
+        "ticks": "outside",
+        "mirror": "allticks",
         "hoverformat": ".6f",
         "showspikes": True,
         "spikemode": "across",
@@ -247,7 +344,7 @@ def _legend_group(trace: Trace) -> str:
 def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
     kind, panel = panels[0]
     is_one = len({kind.name for kind, _ in panels}) == 1
-    lines = [f"<b>{kind.title}</b>" if is_one else "<b>Timeline</b>", *_whose(request, kind)]
+    lines = [f"<b>{kind.title}</b>", *_whose(request, kind)] if is_one else ["", *_whose(request, kind)]
     notes = list(panel.notes)
     if len(panels) > 1:
         notes = [note for of, each in panels for note in each.notes if note not in _beside(of, each)[:1]]
@@ -280,11 +377,13 @@ def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
 
 
 def title_text(lines: Sequence[str], faint: str) -> str:
-    """Return a title, with small faint lines under it."""
-    return lines[0] + "".join(f'<br><span style="font-size:11px;color:{faint}">{each}</span>' for each in lines[1:])
+    """Return a title, which may be empty, with small faint lines under it."""
+    small = (f'<span style="font-size:11px;color:{faint}">{each}</span>' for each in lines[1:])
+    return "<br>".join([*lines[:1], *small] if lines[0] else small)
 
 
-def _title_height(title: dict[str, Any]) -> int:
+def title_height(title: dict[str, Any]) -> int:
+    """Return the height of a title, in pixels."""
     return 30 + 20 * str(title["text"]).count("<br>")
 
 
@@ -307,7 +406,7 @@ def _beside(kind: FigureKind, panel: Panel) -> list[str]:
     return [note for note in panel.notes if len(panel.heading or kind.title) + len(note) <= BESIDE_CHARACTERS]
 
 
-def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
+def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float, legend_px: int) -> dict[str, Any]:
     style = f"font-size:11px;color:{request.theme.faint_text}"
     notes = "".join(f'  <span style="{style}">{escape(each)}</span>' for each in _beside(kind, panel)[:1])
     return {
@@ -319,6 +418,7 @@ def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -
         "xanchor": "left",
         "y": top,
         "yanchor": "bottom",
+        "yshift": legend_px,
         "font": {"size": 12, "color": request.theme.text},
     }
 
@@ -326,8 +426,9 @@ def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -
 def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
     """Return what a page needs to draw the figure again, for another span or theme.
 
-    ``legend_height`` is the space that the height reserves for the legend: on a page so narrow that the legend takes
-    one column, the page makes the figure higher by the difference.
+    ``legend_height`` is the space that the height reserves for a legend below the figure: a page that needs more, such
+    as a narrow one, makes the figure higher by the difference. A figure of several panels has a legend over each; if
+    its ``legend_columns`` do not fit, the page puts them all below the figure.
     """
     names = [kind.name for kind in kinds]
     if request.only is None:

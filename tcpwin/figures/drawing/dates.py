@@ -36,10 +36,18 @@ def with_dates(request: Request, figure: dict[str, Any]) -> dict[str, Any]:
         "hoverformat": "%Y-%m-%d %H:%M:%S.%3f",
     }
     axis["title"]["text"] = axis["title"]["text"].removesuffix(" UTC")
+    marked: dict[str, Any] = {
+        name: [_moved(each, origin_ms) for each in layout[name]] for name in ("shapes", "annotations") if name in layout
+    }
     return {
         "data": [_dated(each, origin_ms) for each in figure["data"]],
-        "layout": {**layout, "xaxis": axis},
+        "layout": {**layout, **marked, "xaxis": axis},
     }
+
+
+def _moved(mark: dict[str, Any], origin_ms: float) -> dict[str, Any]:
+    places = ("x", "x0", "x1") if mark["xref"] == "x" else ()
+    return {name: origin_ms + 1e3 * value if name in places else value for name, value in mark.items()}
 
 
 def _dated(trace: Trace, origin_ms: float) -> Trace:

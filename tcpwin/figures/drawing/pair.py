@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DirectionName
-from tcpwin.figures.drawing.compose import compose, nothing, title_text
+from tcpwin.figures.drawing.compose import compose, nothing, title_height, title_text
 from tcpwin.figures.drawing.kind import Nothing
 from tcpwin.figures.drawing.request import make_request
 from tcpwin.figures.drawing.size import fit
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tcpwin.limits import Connection
 
 UPPER, LOWER = "y2", "yaxis4"
-TITLE_HEIGHT = 70
 
 
 def draw_pair(
@@ -74,6 +73,7 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
         "title": {**layout["xaxis"]["title"], "text": "s since each connection began"},
         "range": [-0.01 * seconds, 1.01 * seconds],
     }
+    before = layout["title"]
     layout["title"] = {
         **layout["title"],
         # A phone has no room for both on one line.
@@ -82,7 +82,8 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
             request.theme.faint_text,
         ),
     }
-    layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
+    top = layout["margin"]["t"] - title_height(before) + title_height(layout["title"])
+    layout["margin"] = {**layout["margin"], "t": top}
     if len(shown) == 2:
         layout[LOWER] = {**layout[LOWER], "matches": UPPER}
     return figure

@@ -1,6 +1,7 @@
 """The time of each sender as a band along the time axis: every instant belongs to one item.
 
-The upper band is the requested direction, the lower one the other. If intervals are too short to draw, neighbours share
+The upper band is the requested direction, the lower one the other; it is left out if it carried next to no data, and so
+waited almost all of the time. If intervals are too short to draw, neighbours share
 a column: the heights are then the items' shares of it. Items are those of the page on the time budget, from the packets
 alone; items of one colour belong together:
 
@@ -22,10 +23,10 @@ from tcpwin.analysis import DirectionName
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS, pattern_fill
-from tcpwin.limits import GROUPS, ITEM_NAMES, role_of
+from tcpwin.limits import GROUPS, ITEM_LIMITS, ITEM_NAMES, LIMIT_NAMES, role_of
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import BudgetSeries
+    from tcpwin.analysis import BudgetSeries, Direction
     from tcpwin.figures.drawing.panel import Trace
     from tcpwin.figures.drawing.request import Request
 
@@ -51,6 +52,8 @@ HEIGHT = 0.8
 """Height of a band within its lane."""
 EXACT_NS = 16_000_000_000
 """Largest time that 24 bits hold to the microsecond."""
+FOLDED_SHARE = 0.01
+"""Data of the other direction, as a share, up to which its band is left out."""
 MOST_INTERVALS = 300
 """Maximum number of intervals of a band: as many as a phone's screen has columns."""
 
@@ -65,19 +68,23 @@ def draw(request: Request) -> Panel:
     """Draw two bands, with the requested direction on top."""
     other: DirectionName = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
     lanes: list[tuple[int, DirectionName]] = [(1, request.direction), (0, other)]
+    back: Direction = getattr(request.connection, other)
+    is_folded = back.payload_bytes <= FOLDED_SHARE * request.facts.payload_bytes
+    if is_folded:
+        del lanes[1]
     bands = [(lane, *_merged(request.view.budget(direction=direction))) for lane, direction in lanes]
     if not any(len(starts) for _, starts, _, _ in bands):
         raise Nothing("no time passed between the segments of this connection")
     panel = Panel(
         y={
-            "range": [-0.05, 2],
+            "range": [0.95 if is_folded else -0.05, 2],
             "tickmode": "array",
             "tickvals": [HEIGHT / 2, 1 + HEIGHT / 2],
             "ticktext": [_roles(request, other), _roles(request, request.direction)],
             "showgrid": False,
             "fixedrange": True,
         },
-        weight=0.6,
+        weight=0.35 if is_folded else 0.6,
         layout={"barmode": "overlay"},
     )
     for group, items in GROUPS.items():
@@ -154,6 +161,8 @@ def _item(
             "base": base.astype(np.float32),
             "y": height.astype(np.float32),
             "customdata": _milliseconds(taken),
+            # For pages that add up the time of a span by limit.
+            "meta": {"limit": ITEM_LIMITS[item], "words": LIMIT_NAMES[ITEM_LIMITS[item]]},
             "marker": pattern_fill(pattern, colour, request.theme.background),
             "hovertemplate": f"{name}: %{{customdata:,.3f}} ms from %{{x:.6f}} s<extra></extra>",
         }
@@ -173,5 +182,5 @@ FIGURE = FigureKind(
     page=__doc__ or "",
     draw=draw,
     is_in_timeline=True,
-    order=50,
+    order=12,
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tcpwin.errors import ArgumentError
+from tcpwin.figures.drawing.compose import gather_legends
 from tcpwin.figures.svg.marks import DASHES, pattern_tile, symbol
 from tcpwin.figures.svg.scale import Scale, Values, as_numbers, span_of
 from tcpwin.figures.svg.writer import element, number
@@ -24,6 +25,8 @@ WIDE = 640
 """Width from which a sentence fits on one line."""
 BOLD_LETTER = 0.66
 TICK_PX, LABEL_PX, LEGEND_PX = 11, 12, 11
+OWN_LEGENDS = 1100
+"""Width from which the legends of several panels fit over each."""
 RIGHT_PX, GAP_PX, ROW_PX, SIGN_PX = 14, 6, 19, 24
 X_TICK_PX, Y_TICK_PX = 80, 42
 """Minimum distance between ticks."""
@@ -41,6 +44,8 @@ def draw_still(figure: Mapping[str, Any], *, width: int) -> str:
     """
     if width < LEAST_WIDTH:
         raise ArgumentError(f"a picture is at least {LEAST_WIDTH} pixels wide")
+    if width < OWN_LEGENDS:
+        figure = gather_legends(figure)
     return _Picture(figure["layout"], [_Trace.of(each) for each in figure["data"]], width).draw()
 
 
@@ -92,9 +97,11 @@ class _Picture:
     def draw(self) -> str:
         layout = self.layout
         self.traces = [each for each in self.traces if each.is_shown]
-        height = int(layout["height"])
         top = int(layout["margin"]["t"])
-        legend, legend_px = self._legend(height)
+        legends = self._legends()
+        rows = -(-len(legends.get("legend", ())) // self._columns(legends.get("legend", ())))
+        legend_px = rows * ROW_PX + GAP_PX if rows else 0
+        height = int(layout["height"])
         x_axis = layout.get("xaxis", {})
         lines_below = max((str(each).count("<br>") + 1 for each in self._names() or [""]), default=1)
         has_axes = x_axis.get("visible", True)
@@ -117,15 +124,27 @@ class _Picture:
             self._x_labels(x_scale, bottom)
         for each in self.traces:
             self._trace(each, x_scale, scales[each.axis])
+        for line in layout.get("shapes", ()):
+            ends = (x_scale.at(float(line[name])) for name in ("x0", "x1"))
+            start, end = (min(max(each, x_scale.start), x_scale.end) for each in ends)
+            path = f"M{number(start)} {top}H{number(end)}"
+            self.drawn.append(element("path", d=path, stroke=line["line"]["color"], stroke_width=line["line"]["width"]))
         for note in layout.get("annotations", ()):
             self._annotation(note, x_scale, scales, (top, bottom))
+        for name, entries in legends.items():
+            if name == "legend":
+                self._legend(entries, 12, height - GAP_PX - 4)
+                continue
+            own, left = layout[name], x_scale.start
+            if own["xanchor"] == "right":
+                left = x_scale.end - len(entries) * self._column_px(entries)
+            self._legend(entries, left, bottom - float(own["y"]) * (bottom - top) - 6)
         ground = layout["paper_bgcolor"]
         return element(
             "svg",
             element("defs", *self.defs, ""),
             element("rect", width="100%", height="100%", fill=ground),
             *self.drawn,
-            *legend,
             xmlns="http://www.w3.org/2000/svg",
             width=self.width,
             height=height,
@@ -246,12 +265,16 @@ class _Picture:
         self, note: Mapping[str, Any], x_scale: Scale, scales: Mapping[str, Scale], ends: tuple[int, int]
     ) -> None:
         top, bottom = ends
-        x = x_scale.start + float(note["x"]) * (x_scale.end - x_scale.start) + float(note.get("xshift", 0))
+        x = x_scale.start + float(note["x"]) * (x_scale.end - x_scale.start)
+        if note["xref"] == "x":
+            x = min(max(x_scale.at(float(note["x"])), x_scale.start), x_scale.end)
+        x += float(note.get("xshift", 0))
         y = (
             bottom - float(note["y"]) * (bottom - top)
             if note["yref"] == "paper"
             else scales[note["yref"]].at(float(note["y"]))
         )
+        y -= float(note.get("yshift", 0))
         lines = str(note["text"]).split("<br>")
         font = note.get("font", {})
         size = int(font.get("size", LABEL_PX))
@@ -436,26 +459,30 @@ class _Picture:
 
     # Legend
 
-    def _legend(self, height: int) -> tuple[list[str], int]:
-        """Lay out the legend entries of everything shown in columns, and return the space they take."""
-        shown: dict[str, _Trace] = {}
+    def _legends(self) -> dict[str, list[_Trace]]:
+        """Return the entries of each legend."""
+        shown: dict[str, dict[str, _Trace]] = {}
         for each in self.traces:
             if each.given.get("showlegend", True) and each.given.get("name"):
-                shown.setdefault(str(each.given.get("legendgroup", each.given["name"])), each)
-        if not shown:
-            return [], 0
-        longest = max(len(_plain(str(each.given["name"]))) for each in shown.values())
-        column_px = SIGN_PX + round(longest * LETTER * LEGEND_PX) + 14
-        columns = max((self.width - 24) // column_px, 1)
-        rows = -(-len(shown) // columns)
-        begin = len(self.drawn)
-        for place, each in enumerate(shown.values()):
-            x, y = 12 + place % columns * column_px, height - GAP_PX - ROW_PX * (rows - place // columns) + 13
+                group = str(each.given.get("legendgroup", each.given["name"]))
+                shown.setdefault(each.given.get("legend", "legend"), {}).setdefault(group, each)
+        return {name: list(entries.values()) for name, entries in shown.items()}
+
+    def _column_px(self, entries: Sequence[_Trace]) -> int:
+        longest = max((len(_plain(str(each.given["name"]))) for each in entries), default=0)
+        return SIGN_PX + round(longest * LETTER * LEGEND_PX) + 14
+
+    def _columns(self, entries: Sequence[_Trace]) -> int:
+        return max((self.width - 24) // self._column_px(entries), 1)
+
+    def _legend(self, entries: Sequence[_Trace], left: float, bottom: float) -> None:
+        """Draw the entries of a legend in columns, the last row at the bottom."""
+        columns, column_px = self._columns(entries), self._column_px(entries)
+        rows = -(-len(entries) // columns)
+        for place, each in enumerate(entries):
+            x, y = left + place % columns * column_px, bottom - ROW_PX * (rows - 1 - place // columns)
             self._sign(each, x, y - 4)
             self._text(x + SIGN_PX, y, [_plain(str(each.given["name"]))], LEGEND_PX)
-        entries = self.drawn[begin:]
-        del self.drawn[begin:]
-        return entries, rows * ROW_PX + GAP_PX
 
     def _sign(self, trace: _Trace, x: float, y: float) -> None:
         given = trace.given

@@ -177,6 +177,7 @@ def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a figure as plain JSON data; None if it has nothing to show."""
     if "nothing" in figure["layout"]["meta"]:
         return None
+    figure = figures.gather_legends(figure)
     meta = {"legend_height": figure["layout"]["meta"].get("legend_height")}
     layout = {**figure["layout"], "meta": meta}
     return {"data": [typed(each) for each in figure["data"]], "layout": typed(layout)}

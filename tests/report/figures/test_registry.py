@@ -11,7 +11,8 @@ import plotly.io
 import pytest
 from cases import all_cases
 from live import HANG_S
-from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection, drawn
+from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES, SLOW_READER, STALL, analyzed, connection, drawn
+from report.figures.test_still import OPTIONS
 
 import tcpwin
 from tcpwin import figures
@@ -97,7 +98,7 @@ def test_the_busier_direction_is_drawn_where_none_is_named() -> None:
 def test_a_timeline_shares_one_time_axis() -> None:
     of = connection(BUNDLE)
     figure = figures.timeline(of)
-    assert list(figure.layout.meta["figures"]) == ["window", "throughput", "rtt", "budget", "socket-memory", "counters"]
+    assert list(figure.layout.meta["figures"]) == ["window", "budget", "throughput", "rtt", "socket-memory", "counters"]
     assert {each.xaxis for each in figure.data} == {None}
     assert len({each.yaxis for each in figure.data}) > len(figure.layout.meta["figures"])
     domains = [axis.domain for axis in figure.select_yaxes() if axis.visible is not False]
@@ -108,7 +109,7 @@ def test_a_timeline_shares_one_time_axis() -> None:
 
 def test_a_timeline_leaves_out_what_has_nothing_to_show() -> None:
     figure = figures.timeline(connection(SLOW_READER))
-    assert list(figure.layout.meta["figures"]) == ["window", "throughput", "rtt", "budget"]
+    assert list(figure.layout.meta["figures"]) == ["window", "budget", "throughput", "rtt"]
     with pytest.raises(ValueError, match="figure messages has no time axis to share"):
         figures.timeline(connection(SLOW_READER), ["window", "messages"])
 
@@ -119,6 +120,38 @@ def test_the_same_name_has_one_entry_in_the_legend() -> None:
     assert len(shown) == len(set(shown))
     assert "window closed" in shown
     assert sum(each.name == "window closed" for each in figure.data) == 2
+
+
+def test_the_page_has_a_legend_over_each_panel_and_other_media_one_below() -> None:
+    plain = figures.plain_timeline(connection(SLOW_READER), **OPTIONS)
+    layout = plain["layout"]
+    tops = {layout[key]["domain"][1] for key in layout if key.startswith("yaxis")}
+    legends = {each["legend"] for each in plain["data"]}
+    assert len(legends) == len(layout["meta"]["figures"])
+    assert {layout[name]["y"] for name in legends} == tops
+    below = figures.gather_legends(plain)
+    assert {each.get("legend") for each in below["data"]} == {None}
+    shown = [each["legendgroup"] for each in below["data"] if each["showlegend"]]
+    assert sorted(shown) == sorted({each["legendgroup"] for each in plain["data"]})
+    assert below["layout"]["height"] == layout["height"] + below["layout"]["meta"]["legend_height"]
+
+
+def test_a_timeline_marks_when_it_cost_time() -> None:
+    of = connection(STALL)
+    evidence = of.verdict.about.evidence
+    (mark,) = figures.plain_timeline(of, **OPTIONS)["layout"]["shapes"]
+    assert (mark["x0"], mark["x1"]) == tuple(
+        (each - of.start_ns) / 1e9 for each in (evidence.start_ns, evidence.end_ns)
+    )
+    assert "shapes" not in figures.plain_timeline(of, **{**OPTIONS, "direction": "a_to_b"})["layout"]
+
+
+def test_a_direction_that_only_acknowledges_has_no_band() -> None:
+    plain = figures.plain("budget", connection(STALL), **OPTIONS)
+    assert {int(base) for each in plain["data"] for base in each["base"]} == {1}
+    assert all(each["meta"]["words"] for each in plain["data"])
+    both = figures.plain("budget", connection(STALL), **{**OPTIONS, "direction": "a_to_b"})
+    assert {int(base) for each in both["data"] for base in each["base"]} == {0, 1}
 
 
 def test_connections_and_analyses_are_drawn_by_their_own_method() -> None:
