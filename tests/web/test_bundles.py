@@ -91,7 +91,9 @@ def test_both_ends_lead_to_each_other_and_to_their_comparison(client: TestClient
         found = client.get(f"{API}{place}/elsewhere").json()["elsewhere"]
         assert found == [{"capture_id": there["id"], "name": there["name"], "connection": 0}]
         page = client.get(place, headers=BROWSER).text
-        assert (f'href="/captures/{there["id"]}/connections/0"' in page, compare in page) == (True, True)
+        pair = f"/pair?a={here['id']}&amp;b={there['id']}"
+        assert (f'href="/captures/{there["id"]}/connections/0"' in page, pair in page) == (True, True)
+        assert compare not in page
     answer = client.get("/compare", params={"old": sender["id"], "new": receiver["id"]}, headers=BROWSER)
     assert (answer.status_code, "#0 → #0" in answer.text) == (200, True)
 

@@ -116,11 +116,12 @@ def test_the_keys_of_a_connection_do_as_its_page_says(show: Serve, open_page: Op
     assert press(page, "=") == (start_ns + 3 * quarter_ns // 2, end_ns - 3 * quarter_ns // 2)
     assert press(page, "-") == (start_ns + quarter_ns, end_ns - quarter_ns)
     # Typed into a field, they are characters.
+    page.get_by_role("link", name="Segments", exact=True).click()
     page.get_by_role("textbox", name="Frame", exact=True).press_sequentially("70")
     assert span_ns(page) == (start_ns + quarter_ns, end_ns - quarter_ns)
     page.get_by_role("button", name="Whole life").focus()
     page.keyboard.press("0")
-    expect(page).to_have_url(re.compile(r"connections/0$"))
+    expect(page).to_have_url(re.compile(r"connections/0\?tab=segments$"))
 
 
 @pytest.mark.nightly
@@ -129,6 +130,8 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     settle(page)
+    page.get_by_text("Figures", exact=True).focus()
+    page.keyboard.press("Enter")
     page.get_by_label("Time and sequence").focus()
     page.keyboard.press("Space")
     expect(page).to_have_url(re.compile("panel=time-sequence"))

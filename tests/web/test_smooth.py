@@ -41,12 +41,15 @@ def settle(page: Page) -> None:
 
 
 def scroll_through(page: Page) -> None:
-    """Scroll through a page, so that content drawn on view is drawn."""
-    place, step = 0, 600
-    while place < page.evaluate("document.documentElement.scrollHeight"):
-        place += step
-        page.mouse.wheel(0, step)
-        settle(page)
+    """Scroll through a page and its tabs, so that content drawn on view is drawn."""
+    for tab in [*page.locator("[data-tab]").all(), None]:
+        place, step = 0, 600
+        while place < page.evaluate("document.documentElement.scrollHeight"):
+            place += step
+            page.mouse.wheel(0, step)
+            settle(page)
+        if tab is not None:
+            tab.click()
     for figure in page.locator("[data-figure]").all():
         expect(figure).to_have_attribute("data-drawn", "true")
 

@@ -62,7 +62,8 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
     panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
     is_single = len(panels) == 1
     title = _title(request, panels)
-    weights = [panel.weight * (1 if kind.name == kinds[0].name else DENSE) for kind, panel in panels]
+    # Lanes with labels need their height.
+    weights = [panel.weight * (1 if kind.name == kinds[0].name or panel.labels else DENSE) for kind, panel in panels]
     heights = [round(PANEL_HEIGHT * weight) for weight in weights]
     counts = [len(_entries([panel])) for _, panel in panels]
     rows = [-(-each // LEGEND_COLUMNS) if each + TITLE_COLUMNS > LEGEND_COLUMNS else 0 for each in counts]

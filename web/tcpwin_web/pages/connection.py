@@ -1,9 +1,9 @@
 """The page of a connection: figures on one time axis, findings, measurements, references, events and segments."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
@@ -14,10 +14,14 @@ from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import REFERENCE_PREFIX
 from tcpwin_web.jobs.drawing import TIMELINE
+from tcpwin_web.pages.filters import is_runnable, may
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
 
 PAGE_FINDINGS = 50
+TabName = Literal["findings", "exchanges", "budget", "measured", "references", "hosts", "events", "segments", "notes"]
+TITLES = {"budget": "Where the time went", "exchanges": "Requests and answers"}
+"""Titles of tabs that are not their names."""
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -26,7 +30,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
     @router.get("/captures/{capture_id}/connections/{connection_id}")
     async def show_connection(
-        request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
+        request: Request,
+        service: ServiceOf,
+        capture: Detailed,
+        connection_id: ConnectionId,
+        tab: Annotated[TabName | None, Query()] = None,
     ) -> Response:
         folder = service.data.results(capture.id)
         place = folder / layout.connection(connection_id)
@@ -43,9 +51,20 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             asyncio.to_thread(queries.read_figures, place),
             asyncio.to_thread(queries.read_document, place, layout.LIFE),
         )
-        limit = document["verdict"]["limit"]
+        verdict = document["verdict"]
         timeline = drawn.get(TIMELINE, {}).get("meta", {})
         compared, kinds = _kinds()
+        notes = await service.notes.list(capture.id, connection=connection_id)
+        hidden = {
+            "exchanges": not overview["exchanges"],
+            "hosts": not document["snapshot_count"],
+            "notes": not notes and not may(request, "upload"),
+        }
+        tabs = {name: TITLES.get(name, name.capitalize()) for name in get_args(TabName) if not hidden.get(name)}
+        if tab is None or tab not in tabs:
+            # The address of a frame, without a span, leads to its row.
+            query = request.query_params
+            tab = "segments" if "frame" in query and "start_ns" not in query else "findings"
         return show(
             templates,
             request,
@@ -57,7 +76,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             findings=findings,
             measures=measures(document),
             percentiles=percentiles(document),
-            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, limit, timeline)],
+            panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, verdict["limit"], timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
             compared=compared if document["comparison"]["nearest"] else [],
             overview=overview,
@@ -65,11 +84,21 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             drawn=drawn,
             life=life,
             life_columns=LIFE_COLUMNS,
-            notes=await service.notes.list(capture.id, connection=connection_id),
+            notes=notes,
+            tab=tab,
+            tabs=tabs,
+            settings=_settings_of(verdict, findings),
             rules=sorted({each["code"] for each in findings}),
         )
 
     return router
+
+
+def _settings_of(verdict: dict[str, Any], findings: list[dict[str, Any]]) -> list[str]:
+    """Return the commands of the finding that supplies the verdict's fix, if they run when pasted."""
+    key = (verdict["code"], verdict["direction"])
+    remedies = (each["view"]["remedy"] for each in findings if (each["code"], each["direction"]) == key)
+    return [line for remedy in remedies if remedy for line in remedy["settings"] if is_runnable(line)]
 
 
 def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:

@@ -4,6 +4,7 @@ Pages are rendered in the event loop, which delays all other requests. A table o
 numbers, mostly the same ones each time, and looks up as many dictionary values.
 """
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -35,6 +36,7 @@ def environment(folder: Path) -> jinja2.Environment:
         begin=begin,
         prose=page_markup,
         inline=line_markup,
+        commands=commands_in,
         verdict_row=verdict_row,
         sketch_svg=lambda paths, *columns: Markup(sketch_svg(paths, *columns)),
         bar_svg=lambda parts: Markup(bar_svg(parts, BAR_WIDTH)),
@@ -66,6 +68,16 @@ def may(request: Request, scope: str) -> bool:
     """Whether the page's viewer has a scope."""
     of_caller = request.scope.get("state", {}).get("scope")
     return of_caller is not None and Scope(of_caller).includes(Scope(scope))
+
+
+def commands_in(text: str) -> list[str]:
+    """Return the quoted parts of a text that run as they are."""
+    return [each for each in re.findall(r"`([^`]+ [^`]+)`", text) if is_runnable(each)]
+
+
+def is_runnable(command: str) -> bool:
+    """Whether a command runs when pasted: it has no place to fill in, such as ``<interface>``, ``FILE`` or ``...``."""
+    return not re.search(r"<|\.\.\.|(?<!\w)[A-Z]+(?!\w)", command)
 
 
 def _written(text: Callable[[float], str]) -> Callable[[float | None], str]:

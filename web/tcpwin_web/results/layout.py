@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 11
+VERSION = 12
 """Format version of the results; the service rewrites older ones when it starts."""
 
 CAPTURE = "capture.json"

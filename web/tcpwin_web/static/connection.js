@@ -13,6 +13,9 @@ const span = { from: 0, to: lifeNs };
 let drawing = null;
 // Selected frames with their times, marked in the figures and kept in the URL.
 let marks = [];
+const parts = [...document.querySelectorAll("[data-part]")];
+const FIRST_TAB = "findings";
+let tab = parts.find((each) => !each.hidden).dataset.part;
 // Whether the next view is the first or comes from the history: it then replaces the entry instead of adding one.
 let isRestored = true;
 let shown = null;
@@ -30,6 +33,7 @@ function address() {
   if (direction.value !== direction.dataset.busier) query.set("direction", direction.value);
   if (!defaults()) for (const each of panels) if (each.checked) query.append("panel", each.value);
   for (const mark of marks) query.append("frame", mark.frame);
+  if (tab !== FIRST_TAB) query.set("tab", tab);
   return query;
 }
 
@@ -43,7 +47,34 @@ function remember() {
   isRestored = false;
 }
 
-const life = new Life(document.getElementById("life"), { lifeNs, leastNs: LEAST_NS, chosen: (from, to) => look(from, to) });
+const life = new Life(document.getElementById("life"), place, { lifeNs, leastNs: LEAST_NS, chosen: (from, to) => look(from, to) });
+
+// ---- tabs ------------------------------------------------------------------------------------------------------
+
+function openTab(name) {
+  const found = parts.find((each) => each.dataset.part === name);
+  if (!found) return;
+  tab = name;
+  for (const each of parts) {
+    if (each === found) each.removeAttribute("hidden");
+    else each.setAttribute("hidden", "until-found");
+  }
+  for (const link of document.querySelectorAll("[data-tab]")) {
+    if (link.dataset.tab === name) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+/** Open the tab of the address's fragment, as old links have it. */
+function openFragment() {
+  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const part = found?.closest("[data-part]")?.dataset.part;
+  if (!part || part === tab) return;
+  openTab(part);
+  found.scrollIntoView();
+}
+addEventListener("hashchange", openFragment);
+// The browser found text in a hidden tab.
+for (const each of parts) each.addEventListener("beforematch", () => { openTab(each.dataset.part); remember(); });
 
 // ---- tables ----------------------------------------------------------------------------------------------------
 
@@ -62,13 +93,26 @@ const frame = { name: "frame", cell: (row) => frameLink(row.frame), isNumber: tr
 
 const msText = (ns) => (ns ?? null) === null ? null : (ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 });
 
+// Sequence numbers relative to the first of each side, as Wireshark shows them.
+const FIRST_ROWS = 20, SYN = 2;
+const bases = {};
+async function findBases() {
+  const { segments: rows } = await ask(`${document.getElementById("segments").dataset.source}?limit=${FIRST_ROWS}`);
+  for (const { direction: side, flags, seq, ack } of rows) {
+    bases[side] ??= flags & SYN ? seq : seq - 1;
+    if (ack) bases[side === "a" ? "b" : "a"] ??= ack - 1;
+  }
+}
+const relativeTo = (base, value) => (base === undefined ? count(value) : element("span", { textContent: count((value - base) >>> 0), title: `absolute ${value}` }));
+const otherSide = ({ direction: side }) => (side === "a" ? "b" : "a");
+
 const segments = new PagedTable(document.getElementById("segments"), "segments", [
   frame,
   time,
   { name: "from", cell: (row) => row.direction },
   { name: "flags", cell: (row) => FLAGS.filter((_, bit) => (row.flags >> bit) & 1).join(" ") },
-  number("seq", "seq"),
-  number("ack", "ack"),
+  { name: "seq (relative)", cell: (row) => relativeTo(bases[row.direction], row.seq), isNumber: true },
+  { name: "ack (relative)", cell: (row) => (row.ack ? relativeTo(bases[otherSide(row)], row.ack) : 0), isNumber: true },
   number("data, B", "length"),
   number("window, B", "window"),
   number("in flight, B", "bytes_in_flight"),
@@ -109,7 +153,9 @@ const snapshots = document.getElementById("snapshots") && new PagedTable(documen
   { name: "differs from packets", cell: (row) => row.disagreements.map((each) => `${words(each.name)} ${count(each.kernel)}`).join(", ") || null },
 ]);
 
-function tables() {
+const based = findBases().catch(() => {});
+async function tables() {
+  await based;
   segments.show(spanQuery());
   events.show(spanQuery());
   snapshots?.show(spanQuery());
@@ -122,6 +168,7 @@ async function draw() {
   drawing = new AbortController();
   const query = address();
   query.delete("frame");
+  query.delete("tab");
   remember();
   const names = panels.filter((each) => each.checked).map((each) => each.value);
   place.hidden = !names.length;
@@ -131,18 +178,24 @@ async function draw() {
     signal: drawing.signal,
     prepare: ({ layout }) => {
       if (!isWhole()) layout.xaxis.range = [span.from, span.to].map((each) => onAxis(each, layout));
+      // The page has its own line through all panels.
+      layout.xaxis.showspikes = false;
       plain = { shapes: layout.shapes ?? [], annotations: layout.annotations ?? [] };
       Object.assign(layout, withMarks(layout));
     },
   });
   if (!figure) return;
+  lastDrawn = figure;
   exposeMarks();
+  sumUp(figure);
+  life.align();
   if (!wasDrawn) {
     place.on("plotly_relayout", zoomed);
     place.on("plotly_click", clicked);
   }
 }
 
+let lastDrawn = null;
 // Shapes and annotations of the figure without the marks.
 let plain = { shapes: [], annotations: [] };
 
@@ -150,11 +203,35 @@ let plain = { shapes: [], annotations: [] };
 function withMarks(layout) {
   const color = layout.font.color;
   const lines = marks.map(({ ns }) => ({ type: "line", xref: "x", yref: "paper", x0: onAxis(ns, layout), x1: onAxis(ns, layout), y0: 0, y1: 1, line: { color, width: 1.5, dash: "dash" } }));
-  const names = marks.map(({ frame, ns }) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: "left", yanchor: "top", showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
+  const names = marks.map(({ frame, ns }) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: ns > (span.from + span.to) / 2 ? "right" : "left", yanchor: "top", showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
   return { shapes: [...plain.shapes, ...lines], annotations: [...plain.annotations, ...names] };
 }
 function exposeMarks() {
   place.dataset.marked = marks.map(({ frame }) => frame).join(" ");
+}
+
+const ofSpan = document.getElementById("of-span");
+let gains = null;
+/** Return the what-if page's row of a lifted limit, loaded once: its gain, and its duration. */
+async function gainOf(limit) {
+  gains ??= fetch(ofSpan.dataset.whatif, { headers: { Accept: "text/html" } }).then((answer) => answer.text()).then((text) => new DOMParser().parseFromString(text, "text/html"));
+  const cells = (await gains).querySelector(`a[href$="?lift=${limit}"]`)?.closest("tr").cells;
+  return cells && { gain: cells[1].textContent, duration: cells[2].textContent };
+}
+/** Say what limited the span, for how long, and what lifting that limit would gain. */
+async function sumUp(figure) {
+  ofSpan.hidden = isWhole();
+  if (isWhole()) return;
+  const limits = limitsOf(place._fullData, ...[span.from, span.to].map((each) => onAxis(each, place.layout)));
+  const [first, ...others] = limits;
+  const share = ({ ms }) => `${spanText(ms)}, ${Math.round((1e8 * ms) / (span.to - span.from))} %`;
+  const slice = element("a", { href: `${ofSpan.dataset.slice}&${spanQuery()}`, download: "", textContent: "Download this span (pcapng)" });
+  const parts = first ? ["This span: ", element("strong", { textContent: first.words }), ` (${share(first)})${others.slice(0, 2).map((each) => `, ${each.words} (${share(each)})`).join("")}. `] : [];
+  ofSpan.replaceChildren(...parts, slice);
+  const gain = first && await gainOf(first.limit);
+  if (!gain || figure !== lastDrawn) return;
+  const link = element("a", { href: `${ofSpan.dataset.whatif}?lift=${first.limit}`, textContent: `Without ${first.words}` });
+  ofSpan.replaceChildren(...parts, link, ` the whole connection would take ${gain.duration}: ${gain.gain}. `, slice);
 }
 
 /** Show the span as text, and its place within the connection's life. */
@@ -249,6 +326,18 @@ async function showFrames(numbers, { isSpanKept = false, isFigureKept = false } 
   snapshots?.show(spanQuery());
 }
 
+new Instant(place, {
+  timeOf: offAxis,
+  frameAt: async (ns) => {
+    try {
+      const { segments: [row] } = await ask(`${segments.place.dataset.source}?start_ns=${absolute(ns)}&limit=1`);
+      return row && `${count(row.frame)} at ${secondsText(relative(row.time_ns))} s, from ${row.direction}, ${count(row.length)} B${row.bytes_in_flight === null ? "" : `, captured flight ${prefixed(row.bytes_in_flight, "B")}`}`;
+    } catch {
+      return null;
+    }
+  },
+});
+
 const MOVES = {
   whole,
   in: () => look(span.from + (span.to - span.from) / 4, span.to - (span.to - span.from) / 4),
@@ -270,8 +359,15 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (!link || link.pathname !== location.pathname || !link.search || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  begin(new URLSearchParams(link.search));
-  document.getElementById(link.dataset.frame ? "segments-title" : "time").scrollIntoView({ block: "start" });
+  if (link.dataset.tab) {
+    openTab(link.dataset.tab);
+    return remember();
+  }
+  const isFrame = Boolean(link.dataset.frame);
+  const query = new URLSearchParams(link.search);
+  query.set("tab", isFrame ? "segments" : tab);
+  begin(query);
+  document.getElementById(isFrame ? "segments-title" : "time").scrollIntoView({ block: isFrame ? "start" : "center" });
 });
 direction.addEventListener("change", () => { life.turn(direction.value); draw(); });
 for (const each of panels) each.addEventListener("change", draw);
@@ -291,6 +387,7 @@ function begin(query) {
   for (const each of panels) each.checked = chosen.length ? chosen.includes(each.value) : each.defaultChecked;
   const frames = query.getAll("frame").filter((each) => /^\d{1,12}$/.test(each)).slice(0, MOST_MARKS).map(Number);
   const isSpanKept = query.has("start_ns") || query.has("end_ns");
+  openTab(query.get("tab") ?? (frames.length && !isSpanKept ? "segments" : FIRST_TAB));
   turns += 1;
   marks = [];
   segments.marked = null;
@@ -305,3 +402,4 @@ addEventListener("popstate", () => {
   begin(new URLSearchParams(location.search));
 });
 begin(new URLSearchParams(location.search));
+openFragment();

@@ -28,23 +28,54 @@ function loadPlotly() {
 
 // Sentences under a title are wrapped for phones; LINE is the height of a line.
 const WIDE = 640, LINE = 20;
+// Width of a small letter, and of plotly's buttons next to the title.
+const SMALL_LETTER = 6.2, BUTTONS = 130;
 
-/** On a wide page, put each sentence under the title on one line and give the freed height to the panels. */
+/** On a wide page, put the sentences under the title on one line if they fit, otherwise on one each, and give the freed height to the panels. */
 function unwrap({ title, margin }, width) {
   if (width < WIDE || !title?.text) return;
+  const lines = title.text.split("<br>").length;
   const text = title.text.replace(/<span[^>]*>.*?<\/span>/g, (each) => each.replaceAll("<br>", ""));
-  margin.t -= LINE * (title.text.split("<br>").length - text.split("<br>").length);
-  title.text = text;
+  const joined = text.replaceAll("</span><br><span", "</span> · <span");
+  const isShort = joined.replace(/<[^>]*>/g, "").length * SMALL_LETTER < width - BUTTONS;
+  title.text = isShort ? joined : text;
+  margin.t -= LINE * (lines - title.text.split("<br>").length);
 }
 
 // Sizes of labels and legends as plotly.js lays them out, in pixels. If they exceed the margins, it draws every axis
 // again, which doubles the time.
 const BAND_LABELS = 101, LAST_LABEL = 20, TIME_AXIS = 52, LEGEND_ENTRY = 45, LEGEND_GAP = 5, LEGEND_EDGES = 10, LEGEND_ROW = 19;
 
-/** Return the height of the legend at a plot width. */
+const columnsOf = ({ entrywidth }, width) => Math.max(Math.floor((width + LEGEND_GAP) / (entrywidth + LEGEND_ENTRY)), 1);
+
+/** Put the entries of all panels' legends below the figure where a panel is too narrow for its own. */
+function gather({ data, layout }, width) {
+  const own = Object.keys(layout).filter((name) => /^legend\d/.test(name));
+  const needed = layout.meta?.legend_columns ?? 0;
+  if (own.every((name) => columnsOf(layout[name], width) >= needed)) return;
+  const seen = new Set();
+  for (const each of data) {
+    delete each.legend;
+    each.showlegend = each.showlegend !== false && !seen.has(each.legendgroup);
+    seen.add(each.legendgroup);
+  }
+  for (const each of titlesOf(layout)) each.yshift = 0;
+}
+
+/** Put the titles of panels close to their legends, which take fewer rows on a wide page. */
+function lower({ data, layout }, width) {
+  titlesOf(layout).forEach((title, place) => {
+    const name = `legend${place + 2}`;
+    const entries = data.filter((each) => each.showlegend && each.legend === name).length;
+    if (title.yshift && entries) title.yshift = Math.ceil(entries / columnsOf(layout[name], width)) * LEGEND_ROW + LEGEND_GAP;
+  });
+}
+
+/** Return the height of the legend below a figure at a plot width. */
 function legendHeight({ data, layout }, width) {
-  const entries = data.filter((each) => each.showlegend !== false).length;
-  const columns = Math.max(Math.floor((width + LEGEND_GAP) / (layout.legend.entrywidth + LEGEND_ENTRY)), 1);
+  const entries = data.filter((each) => each.showlegend !== false && !each.legend).length;
+  if (!entries) return 0;
+  const columns = columnsOf(layout.legend, width);
   return LEGEND_EDGES + LEGEND_ROW * Math.ceil(entries / columns);
 }
 
@@ -58,6 +89,8 @@ function foresee(figure, width) {
   if (!meta?.figures || box?.yref !== "container" || !box.entrywidth) return;
   margin.l = meta.figures.includes("budget") ? BAND_LABELS : margin.l;
   margin.r = LAST_LABEL;
+  gather(figure, width - margin.l - margin.r);
+  lower(figure, width - margin.l - margin.r);
   const legend = legendHeight(figure, width - margin.l - margin.r);
   margin.b = TIME_AXIS + legend;
   const lacking = legend - meta.legend_height;
@@ -71,11 +104,12 @@ function foresee(figure, width) {
 // On a phone, panel titles begin at the page's edge: next to the axis their ends would be cut off, and they would cover
 // its topmost label.
 const isTitle = ({ yref, yanchor, xanchor }) => yref === "paper" && yanchor === "bottom" && xanchor === "left";
+const titlesOf = ({ annotations = [] }) => annotations.filter(isTitle);
 const titleShift = (left) => ({ xshift: 12 - left, yshift: 5 });
 
 /** Correct the layout if the legend has more rows, or the labels are wider, than expected. */
 async function makeRoom(place, { height, meta, annotations }) {
-  const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
+  const shown = meta?.legend_columns ? 0 : place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
   const lacking = Math.round(shown - (meta?.legend_height ?? shown));
   const changed = lacking >= LINE ? { height: height + lacking } : {};
   if (place.clientWidth < WIDE) {
@@ -108,9 +142,12 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     prepare?.(figure);
     unwrap(figure.layout, place.clientWidth);
     foresee(figure, place.clientWidth);
+    // A page that gets shorter while a figure is drawn would lose its place.
+    place.style.minHeight = `${place.offsetHeight}px`;
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
     await makeRoom(place, figure.layout);
+    place.style.minHeight = "";
     drawnAs.set(place, { height: place.layout.height, width: place.clientWidth });
     Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
     place.removeAttribute("aria-busy");
@@ -148,6 +185,7 @@ function drawOnPaper(place) {
   const figure = JSON.parse(request.responseText);
   prepare?.(figure);
   unwrap(figure.layout, PAPER_WIDTH);
+  foresee(figure, PAPER_WIDTH);
   place.querySelector(".room")?.remove();
   Plotly.react(place, figure.data, { ...figure.layout, width: fitOnPaper(place, figure.layout.height) }, SETTINGS);
   Object.assign(place.dataset, { drawn: "true", theme: "paper" });
@@ -156,7 +194,8 @@ function drawOnPaper(place) {
 
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll(".figure")) {
-    if (each.dataset.drawn === "true" && each.dataset.theme === "light") {
+    // On paper, the legends of several panels do not fit.
+    if (each.dataset.drawn === "true" && each.dataset.theme === "light" && !each.layout.meta?.legend_columns) {
       const { height } = drawnAs.get(each);
       Plotly.relayout(each, { width: fitOnPaper(each, height, each.clientWidth), height });
     } else drawOnPaper(each);

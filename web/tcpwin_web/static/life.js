@@ -1,14 +1,16 @@
-// A connection's whole life below its figures, with the span that they show, which can be resized, moved or drawn.
+// A connection's whole life below its figures, on their axis, with the span that they show, which can be resized, moved or drawn.
 "use strict";
 
+/** Part of the span by which the figures' axis exceeds it on each side. */
+const AXIS_MARGIN = 0.01;
 const SHARE_OF_STEP = 1 / 100, SHARE_OF_PAGE = 1 / 10;
 // A shorter movement is a click.
 const DRAGGED_PX = 4;
 
 class Life {
   /** `chosen` is called with a span, in nanoseconds since the start, after a drag, a click or a key press. */
-  constructor(place, { lifeNs, leastNs, chosen }) {
-    Object.assign(this, { place, lifeNs, leastNs, chosen, span: { from: 0, to: lifeNs }, dragged: null });
+  constructor(place, figure, { lifeNs, leastNs, chosen }) {
+    Object.assign(this, { place, figure, lifeNs, leastNs, chosen, span: { from: 0, to: lifeNs }, dragged: null });
     this.handles = [...place.querySelectorAll("[data-end]")];
     place.addEventListener("pointerdown", (event) => this.take(event));
     place.addEventListener("pointermove", (event) => this.drag(event));
@@ -27,6 +29,15 @@ class Life {
   show({ from, to }) {
     this.span = { from, to };
     if (!this.dragged) this.draw(this.span);
+  }
+
+  /** Put the drawing under the figure's time axis, which begins and ends a hundredth of its span earlier and later. */
+  align() {
+    const size = this.figure._fullLayout?._size;
+    if (!size) return;
+    const margin = (size.w * AXIS_MARGIN) / (1 + 2 * AXIS_MARGIN);
+    Object.assign(this.place.style, { paddingLeft: `${size.l + margin}px`, paddingRight: `${size.r + margin}px` });
+    this.draw(this.dragged?.span ?? this.span);
   }
 
   draw({ from, to }) {
