@@ -13,7 +13,7 @@ RANGE = "document.getElementById('figure').layout.xaxis.range"
 # Names and times of the lines through all panels.
 MARKED = """() => {
   const layout = document.getElementById("figure").layout;
-  const lines = layout.shapes.filter((each) => each.type === "line" && each.yref === "paper" && each.y1 === 1);
+  const lines = layout.shapes.filter((each) => each.type === "line" && each.yref === "paper" && each.y0 === 0);
   const names = layout.annotations.map((each) => each.text).filter((text) => /^frame /.test(text));
   return [lines.map((each) => Math.round(each.x0 * 1e6)), names];
 }"""
@@ -42,6 +42,7 @@ def test_back_undoes_zooming_directions_and_panels(show: Serve, open_page: OpenP
     expect(page).not_to_have_url(first)
     drawn(page)
     second = page.url
+    page.locator(".menu summary").click()
     page.get_by_label("Time and sequence").check()
     expect(page).to_have_url(re.compile("panel=time-sequence"))
     page.get_by_label("Data from").select_option("a_to_b")

@@ -130,7 +130,7 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     settle(page)
-    page.get_by_text("Figures", exact=True).focus()
+    page.locator(".menu summary").focus()
     page.keyboard.press("Enter")
     page.get_by_label("Time and sequence").focus()
     page.keyboard.press("Space")

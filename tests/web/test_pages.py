@@ -65,7 +65,7 @@ def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capt
     expect(page).to_have_url(re.compile(r"start_ns=\d+&end_ns=\d+"))
     # An additional figure, with its address.
     page.keyboard.press("0")
-    page.get_by_text("Figures", exact=True).click()
+    page.locator(".menu summary").click()
     page.get_by_label("Time and sequence").check()
     expect(page).to_have_url(re.compile("panel=time-sequence"))
     page.reload()

@@ -135,10 +135,10 @@ class _Picture:
             if name == "legend":
                 self._legend(entries, 12, height - GAP_PX - 4)
                 continue
-            own, left = layout[name], x_scale.start
+            own, begin = layout[name], x_scale.start
             if own["xanchor"] == "right":
-                left = x_scale.end - len(entries) * self._column_px(entries)
-            self._legend(entries, left, bottom - float(own["y"]) * (bottom - top) - 6)
+                begin = x_scale.end - len(entries) * self._column_px(entries)
+            self._legend(entries, begin, bottom - float(own["y"]) * (bottom - top) - 6)
         ground = layout["paper_bgcolor"]
         return element(
             "svg",
