@@ -63,6 +63,11 @@ def analyzed(name: str) -> tcpwin.Analysis:
     return tcpwin.analyze(path)
 
 
+def test_bytes_between_acknowledgments_a_gigabyte_apart_are_counted() -> None:
+    connection = analyzed("ack-jumps-1900MB").connections[0]
+    assert connection.b_to_a.acked_bytes == 5_700_004_000
+
+
 def worst(analysis: tcpwin.Analysis) -> tcpwin.limits.Verdict:
     """The verdict that the capture's summary names."""
     ids = list(analysis.problems) or [0]

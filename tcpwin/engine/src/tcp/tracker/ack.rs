@@ -250,7 +250,7 @@ pub fn acknowledge(
         return answer;
     }
     let beyond = acked.flight.nxt.to(ack);
-    if beyond > MAX_JUMP {
+    if beyond > MAX_JUMP && is_first {
         answer.is_old = true;
         return answer;
     }

@@ -41,7 +41,7 @@ pub fn take(
     }
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
-    let is_beyond_all = ahead.unsigned_abs() > MAX_JUMP;
+    let is_beyond_all = ahead.unsigned_abs() > MAX_JUMP && (ahead < 0 || !sent.is_seen);
     // A side's first segment sets its sequence number.
     let may_be_other = ahead > 0 && sent.is_seen;
     if is_beyond_all || (may_be_other && sent.doubts_data(segment, is_scale_certain)) {
