@@ -30,16 +30,30 @@ RULES = {
     "icmp-blocked": "add table inet box; add chain inet box output { type filter hook output priority 0; }; "
     "add rule inet box output icmp type destination-unreachable drop",
 }
-HAPROXY = f"""
+
+
+def haproxy_config(seconds: float) -> str:
+    """Return the configuration of a proxy on the router that closes connections after this time without data."""
+    return f"""
 defaults
   mode tcp
   timeout connect 5s
-  timeout client {FORGETS_S}s
-  timeout server {FORGETS_S}s
+  timeout client {round(1000 * seconds)}ms
+  timeout server {round(1000 * seconds)}ms
 listen box
   bind {ROUTER}:{PORT}
   server one {SERVER}:{PORT}
 """
+
+
+def load_rules(rules: str, *inside: str) -> None:
+    """Load nftables rules, one statement a line."""
+    command(*inside, "nft", "-f", "-", text=rules.replace("; ", ";\n").replace(";\n}", "; }"))
+
+
+def wait_until_listening(*inside: str) -> None:
+    while not subprocess.run([*inside, "ss", "-Hltn", f"sport = {PORT}"], check=True, capture_output=True).stdout:
+        time.sleep(0.05)
 
 
 def serve(answer_bytes: int) -> None:
@@ -93,8 +107,8 @@ def converse(kind: str) -> None:
             time.sleep(0.4)
 
 
-def run(*words: str, rules: str = "") -> None:
-    subprocess.run(words, check=True, input=rules, text=True)
+def command(*words: str, text: str = "") -> None:
+    subprocess.run(words, check=True, input=text, text=True)
 
 
 def inside(space: int | None) -> tuple[str, ...]:
@@ -117,15 +131,15 @@ def main(folder: Path, kind: str) -> None:
             own = Path("/proc/self/ns/net").readlink()
             while Path(f"/proc/{space}/ns/net").readlink() == own:
                 time.sleep(0.01)
-            run("ip", "link", "add", f"{name}0", "type", "veth", "peer", "name", f"{name}1", "netns", str(space))
-            run("ip", "addr", "add", f"{net}.1/24", "dev", f"{name}0")
-            run("ip", "link", "set", f"{name}0", "up")
+            command("ip", "link", "add", f"{name}0", "type", "veth", "peer", "name", f"{name}1", "netns", str(space))
+            command("ip", "addr", "add", f"{net}.1/24", "dev", f"{name}0")
+            command("ip", "link", "set", f"{name}0", "up")
             for words in (f"addr add {net}.2/24 dev {name}1", f"link set {name}1 up", f"route add default via {net}.1"):
-                run(*inside(space), "ip", *words.split())
+                command(*inside(space), "ip", *words.split())
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         if kind.startswith("icmp"):
-            run("ip", "link", "set", "c0", "mtu", "1280")
-        run("nft", "-f", "-", rules=RULES.get(kind, "").replace("; ", ";\n").replace(";\n}", "; }"))
+            command("ip", "link", "set", "c0", "mtu", "1280")
+        load_rules(RULES.get(kind, ""))
         if kind.startswith("conntrack"):
             tracking = Path("/proc/sys/net/netfilter")
             (tracking / "nf_conntrack_tcp_timeout_established").write_text(str(FORGETS_S))
@@ -138,12 +152,10 @@ def main(folder: Path, kind: str) -> None:
         script = str(Path(__file__).resolve())
         start(sys.executable, script, "serve", "20000", space=spaces["s"])
         if kind == "haproxy":
-            (folder / "haproxy.cfg").write_text(HAPROXY)
+            (folder / "haproxy.cfg").write_text(haproxy_config(FORGETS_S))
             start("haproxy", "-db", "-f", str(folder / "haproxy.cfg"))
         for space in (spaces["s"], None)[: 1 + (kind == "haproxy")]:
-            listens = [*inside(space), "ss", "-Hltn", f"sport = {PORT}"]
-            while not subprocess.run(listens, check=True, capture_output=True).stdout:
-                time.sleep(0.05)
+            wait_until_listening(*inside(space))
         while not all((folder / f"{name}.pcap").exists() for _, name in captures):
             time.sleep(0.05)
         mark = folder / "asked"
@@ -152,8 +164,8 @@ def main(folder: Path, kind: str) -> None:
         if kind == "nat":
             while not mark.exists():
                 time.sleep(0.05)
-            run(
-                "nft", "-f", "-", rules=f"{FORWARD}\nadd rule inet box forward tcp dport {PORT} reject with tcp reset\n"
+            command(
+                "nft", "-f", "-", text=f"{FORWARD}\nadd rule inet box forward tcp dport {PORT} reject with tcp reset\n"
             )
         client.wait(120)
         time.sleep(0.3)

@@ -7,18 +7,16 @@ FOLDER/worlds.jsonl and keeps the captures of the unchanged runs; ``score FOLDER
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from servers.scenario import run
 from worlds.owners import changed_by, expected_owners, gains_of, is_fix_right
+from worlds.sweeping import apart, main, run_missing, tabulate
 
 import tcpwin
 from tcpwin.lab import LiftResult, Scenario, Times, conversation, conversation_story, lift_result, lifted, lifts_of
@@ -32,26 +30,15 @@ LIKE, NEAR = 1.5, 0.1
 
 def timed(scenario: Scenario, folder: Path) -> Times:
     """Run a scenario in a process, and return its duration."""
-    number = os.fork()
-    if not number:
-        status = 1
-        try:
-            run(scenario, folder)
-            status = 0
-        finally:
-            os._exit(status)
-    if os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]):
-        raise OSError(f"{scenario.name} failed")
+    apart(lambda: run(scenario, folder))
     lines = (folder / "log_receiver.jsonl").read_text().splitlines()
     return Times(json.loads(lines[-1])["completion_ns"])
 
 
-def sweep(seed: int, numbers: Sequence[int], folder: Path) -> None:
+def sweep(seed: int, numbers: Iterable[int], folder: Path) -> None:
     """Run these conversations, and each of their lifts, unless they have a line."""
-    path = folder / "worlds.jsonl"
-    there = {json.loads(line)["number"] for line in path.read_text().splitlines()} if path.exists() else set()
 
-    def one(number: int) -> None:
+    def one(number: int) -> dict[str, Any]:
         scenario = conversation(seed, number)
         with tempfile.TemporaryDirectory() as name:
             base = timed(scenario, Path(name))
@@ -60,13 +47,9 @@ def sweep(seed: int, numbers: Sequence[int], folder: Path) -> None:
             for point in POINTS:
                 shutil.copy(Path(name, f"{point}.pcap"), kept)
             times = {lift.name: timed(lifted(scenario, lift), Path(name)).completion_ns for lift in lifts_of(scenario)}
-        line = {"seed": seed, "number": number, "story": conversation_story(seed, number)}
-        with path.open("a") as lines:
-            lines.write(json.dumps({**line, "base": base.completion_ns, "lifts": times}) + "\n")
+        return {"seed": seed, "story": conversation_story(seed, number), "base": base.completion_ns, "lifts": times}
 
-    with ThreadPoolExecutor(JOBS) as pool:
-        for done in [pool.submit(one, number) for number in numbers if number not in there]:
-            done.result()
+    run_missing(numbers, folder, one, JOBS)
 
 
 @dataclass(frozen=True)
@@ -118,40 +101,19 @@ def rows_of(folder: Path, lines: Sequence[str]) -> Iterator[Row]:
 
 def summary(rows: Sequence[Row]) -> str:
     """Return a table: right, certain and wrong, costs, by capture point."""
-    lines = ["| captured at the | worlds | right | owner right | fix right | certain and wrong | cost right |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for point in POINTS:
-        mine = [row for row in rows if row.point == point]
-        counts = [
-            sum(row.is_right for row in mine),
-            sum(row.is_owner_right for row in mine),
-            sum(row.is_fix_right for row in mine),
-            sum(not row.is_right and row.verdict.confidence == "certain" for row in mine),
-            sum(row.is_near for row in mine),
-        ]
-        cells = [f"{count} ({100 * count / len(mine):.0f} %)" for count in counts]
-        lines.append(f"| {point} | {len(mine)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return tabulate(rows, POINTS, cost_right=lambda row: row.is_near)
 
 
-def main(command: str, *words: str) -> None:
-    """Run or score."""
-    folder = Path(words[-1])
-    if command == "run":
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(int(words[0]), range(int(words[1])), folder)
-        return
-    rows = list(rows_of(folder, (folder / "worlds.jsonl").read_text().splitlines()))
-    sys.stdout.write(summary(rows) + "\n\n")
-    for row in rows:
-        if not (row.is_right and row.is_near):
-            gains = {each.lift.name: round(each.gain_share, 2) for each in row.result.gains if each.gain_share > 0.02}
-            said = f"{row.verdict.limit} {row.verdict.confidence} {(row.verdict.cost_ns or 0) / 1e9:.2f} s"
-            mark = "cost " if row.is_right else "WRONG"
-            took = f"{row.result.base.completion_ns / 1e9:.2f} s"
-            sys.stdout.write(f"{mark} {row.name} {row.story} {row.point}: {said}; {took} {gains}\n")
-    sys.stdout.write(f"{Counter(row.story for row in rows if not row.is_right)}\n")
+def mistake(row: Row) -> str | None:
+    """Describe a wrong limit or cost."""
+    if row.is_right and row.is_near:
+        return None
+    gains = {each.lift.name: round(each.gain_share, 2) for each in row.result.gains if each.gain_share > 0.02}
+    said = f"{row.verdict.limit} {row.verdict.confidence} {(row.verdict.cost_ns or 0) / 1e9:.2f} s"
+    mark = "cost " if row.is_right else "WRONG"
+    took = f"{row.result.base.completion_ns / 1e9:.2f} s"
+    return f"{mark} {row.name} {row.story} {row.point}: {said}; {took} {gains}"
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sweep, rows_of, summary, mistake)

@@ -7,14 +7,10 @@ FOLDER/worlds.jsonl and keeps the captures of the unchanged runs; ``score FOLDER
 from __future__ import annotations
 
 import json
-import math
 import random
 import shutil
-import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +18,7 @@ from typing import Any
 from faults.box import RULES
 from worlds.faulty_path import World, timed
 from worlds.owners import changed_by, is_fix_right
+from worlds.sweeping import between, in_order, main, run_missing, tabulate
 
 import tcpwin
 from tcpwin.lab.lift import ALIKE, NONE_BELOW
@@ -63,8 +60,7 @@ class Draw:
 
     def between(self, least: float, most: float) -> float:
         """Return a log-uniform random number with three digits."""
-        drawn = math.exp(math.log(least) + self.random.random() * (math.log(most) - math.log(least)))
-        return float(f"{drawn:.3g}")
+        return between(self.random, least, most)
 
     def transfer(self, least: float, most: float) -> None:
         """Send answers, or requests in one of three worlds, that take these times in all."""
@@ -108,9 +104,7 @@ def world(seed: int, number: int) -> World:
 
 def story(seed: int, number: int) -> str:
     """Return the story of a world: each once per round, in a random order."""
-    order = list(STORIES)
-    random.Random(f"{seed}, round of faults {number // len(order)}").shuffle(order)
-    return order[number % len(order)]
+    return in_order(STORIES, f"{seed}, round of faults", number)
 
 
 def _black_hole(draw: Draw) -> None:
@@ -228,10 +222,8 @@ STORIES: dict[str, Callable[[Draw], None]] = {
 
 def sweep(seed: int, numbers: Iterable[int], folder: Path) -> None:
     """Run these worlds, and each of their lifts, unless they have a line."""
-    path = folder / "worlds.jsonl"
-    there = {json.loads(line)["number"] for line in path.read_text().splitlines()} if path.exists() else set()
 
-    def one(number: int) -> None:
+    def one(number: int) -> dict[str, Any]:
         made = world(seed, number)
         with tempfile.TemporaryDirectory() as name:
             base = timed(made, Path(name))
@@ -240,13 +232,9 @@ def sweep(seed: int, numbers: Iterable[int], folder: Path) -> None:
             for point in POINTS:
                 shutil.copy(Path(name, f"{point}.pcap"), kept)
             lifts = {lift: timed(made.lifted(lift), Path(name)) for lift in made.lifts}
-        line = {"seed": seed, "number": number, "story": story(seed, number), "base": base, "lifts": lifts}
-        with path.open("a") as lines:
-            lines.write(json.dumps(line) + "\n")
+        return {"seed": seed, "story": story(seed, number), "base": base, "lifts": lifts}
 
-    with ThreadPoolExecutor(JOBS) as pool:
-        for done in [pool.submit(one, number) for number in numbers if number not in there]:
-            done.result()
+    run_missing(numbers, folder, one, JOBS)
 
 
 @dataclass(frozen=True)
@@ -256,6 +244,10 @@ class Row:
     line: dict[str, Any]
     point: str
     verdict: Verdict
+
+    @property
+    def story(self) -> str:
+        return str(self.line["story"])
 
     @property
     def gains_ns(self) -> dict[str, int]:
@@ -304,43 +296,19 @@ def rows_of(folder: Path, lines: Iterable[str]) -> Iterator[Row]:
 
 def summary(rows: Sequence[Row]) -> str:
     """Return a table: limit, owner and fix right, certain and wrong, by capture point."""
-    lines = [
-        "| captured at the | worlds | right | owner right | fix right | certain and wrong |",
-        "|---|---|---|---|---|---|",
-    ]
-    for point in POINTS:
-        mine = [row for row in rows if row.point == point]
-        counts = (
-            sum(row.is_right for row in mine),
-            sum(row.is_owner_right for row in mine),
-            sum(row.is_fix_right for row in mine),
-            sum(not row.is_right and row.verdict.confidence == "certain" for row in mine),
-        )
-        cells = " | ".join(f"{count} ({100 * count / len(mine):.0f} %)" for count in counts)
-        lines.append(f"| {point} | {len(mine)} | {cells} |")
-    return "\n".join(lines)
+    return tabulate(rows, POINTS)
 
 
-def main(command: str, *words: str) -> None:
-    """Run or score."""
-    folder = Path(words[-1])
-    if command == "run":
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(int(words[0]), range(int(words[1])), folder)
-        return
-    rows = list(rows_of(folder, (folder / "worlds.jsonl").read_text().splitlines()))
-    sys.stdout.write(summary(rows) + "\n\n")
-    for row in rows:
-        if not (row.is_right and row.is_owner_right and row.is_fix_right):
-            base_ns, failures, _ = row.line["base"]
-            gains = {limit: round(gain / base_ns, 2) for limit, gain in row.gains_ns.items() if gain > 0.02 * base_ns}
-            said = (
-                f"{row.verdict.limit} ({row.verdict.confidence}), {row.verdict.owner}, fix of {changed_by(row.verdict)}"
-            )
-            name = f"{row.line['seed']}-{row.line['number']:03d} {row.line['story']} {row.point}"
-            sys.stdout.write(f"{name}: {said}; {base_ns / 1e9:.2f} s, {failures} failed; {gains}\n")
-    sys.stdout.write(f"{Counter(row.line['story'] for row in rows if not row.is_right)}\n")
+def mistake(row: Row) -> str | None:
+    """Describe a wrong limit, owner or fix."""
+    if row.is_right and row.is_owner_right and row.is_fix_right:
+        return None
+    base_ns, failures, _ = row.line["base"]
+    gains = {limit: round(gain / base_ns, 2) for limit, gain in row.gains_ns.items() if gain > 0.02 * base_ns}
+    said = f"{row.verdict.limit} ({row.verdict.confidence}), {row.verdict.owner}, fix of {changed_by(row.verdict)}"
+    name = f"{row.line['seed']}-{row.line['number']:03d} {row.story} {row.point}"
+    return f"{name}: {said}; {base_ns / 1e9:.2f} s, {failures} failed; {gains}"
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sweep, rows_of, summary, mistake)

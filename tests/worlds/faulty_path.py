@@ -17,7 +17,6 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,8 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.box import PORT, ROUTER, SERVER
+from faults.box import PORT, ROUTER, SERVER, command, haproxy_config, load_rules, wait_until_listening
 from servers.network import Recorder, leave_namespace, open_tun
+from worlds.sweeping import apart
 
 LEFT_S = 0.3
 
@@ -135,10 +135,6 @@ def _connect(made: World) -> socket.socket:
         for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
             connection.setsockopt(socket.IPPROTO_TCP, option, 1)
     return connection
-
-
-def _run(*words: str, text: str = "") -> None:
-    subprocess.run(words, check=True, input=text, text=True)
 
 
 def _set(**values: int) -> None:
@@ -259,7 +255,7 @@ def run(made: World, folder: Path) -> None:
     try:
         leave_namespace()
         server = open_tun("t0", SERVER, "10.2.0.1")
-        _run("ip", "route", "add", "default", "dev", "t0")
+        command("ip", "route", "add", "default", "dev", "t0")
         _set(**made.sysctls)
         at_server = Recorder("t0")
         listener = socket.create_server((SERVER, PORT))
@@ -269,14 +265,14 @@ def run(made: World, folder: Path) -> None:
         space = os.open("/proc/self/ns/net", os.O_RDONLY)
         path = f"/proc/{os.getpid()}/fd/{space}"
         leave_namespace()
-        _run("ip", "link", "set", "lo", "up")
-        _run("ip", "link", "add", "c1", "type", "veth", "peer", "name", "c0", "netns", path)
+        command("ip", "link", "set", "lo", "up")
+        command("ip", "link", "add", "c1", "type", "veth", "peer", "name", "c0", "netns", path)
         inside = ("nsenter", f"--net={path}")
         for words in ("addr add 10.1.0.2/24 dev c1", "link set c1 up gso_max_segs 1"):
-            _run("ip", *words.split())
+            command("ip", *words.split())
         for words in (f"addr add {ROUTER}/24 dev c0", "link set c0 up gso_max_segs 1"):
-            _run(*inside, "ip", *words.split())
-        _run("ip", "route", "add", "default", "via", ROUTER)
+            command(*inside, "ip", *words.split())
+        command("ip", "route", "add", "default", "via", ROUTER)
         _set(**made.sysctls)
         _set_up_router(made, inside, folder, started)
         at_client = Recorder("c1")
@@ -310,43 +306,27 @@ def _enter(space: int) -> None:
 
 def _set_up_router(made: World, inside: tuple[str, ...], folder: Path, started: list[int]) -> None:
     settings = {"ipv4/ip_forward": 1}
-    _run(*inside, "nft", "-f", "-", text=made.rules.replace("; ", ";\n").replace(";\n}", "; }"))
+    load_rules(made.rules, *inside)
     if made.forgets_s:
         settings |= {
             f"netfilter/nf_conntrack_tcp_{key}": value
             for key, value in (("timeout_established", made.forgets_s), ("loose", 0))
         }
     script = "".join(f"echo {value} > /proc/sys/net/{name}\n" for name, value in settings.items())
-    _run(*inside, "sh", "-e", text=script)
+    command(*inside, "sh", "-e", text=script)
     if made.mtu != 1500:
         # On the way of the data only: a link refuses larger packets that arrive, without a word.
         is_up = max(step[1] for step in made.steps) > max(step[2] for step in made.steps)
-        _run(*inside, "ip", "link", "set", "s0" if is_up else "c0", "mtu", str(made.mtu))
+        command(*inside, "ip", "link", "set", "s0" if is_up else "c0", "mtu", str(made.mtu))
     if made.proxy_s:
         config = folder / "haproxy.cfg"
-        time_out = f"{round(made.proxy_s * 1000)}ms"
-        config.write_text(
-            f"defaults\n  mode tcp\n  timeout connect 5s\n  timeout client {time_out}\n  timeout server {time_out}\n"
-            f"listen box\n  bind {ROUTER}:{PORT}\n  server one {SERVER}:{PORT}\n"
-        )
+        config.write_text(haproxy_config(made.proxy_s))
         started.append(_start(lambda: os.execvp("nsenter", [*inside, "haproxy", "-db", "-f", str(config)])))
-        while (
-            subprocess.run([*inside, "ss", "-Hltn", f"sport = {PORT}"], check=True, capture_output=True).stdout == b""
-        ):
-            time.sleep(0.05)
+        wait_until_listening(*inside)
 
 
 def timed(made: World, folder: Path) -> tuple[int, int, int]:
     """Run a world in a process; return its duration, failures, and the exchanges that were made."""
-    number = os.fork()
-    if not number:
-        status = 1
-        try:
-            run(made, folder)
-            status = 0
-        finally:
-            os._exit(status)
-    if os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]):
-        raise OSError("a run failed")
+    apart(lambda: run(made, folder))
     time_ns, failures, done = json.loads((folder / "log.json").read_text())
     return time_ns, failures, done
