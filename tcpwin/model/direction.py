@@ -50,6 +50,11 @@ class DirectionFields:
         window_full: Segments that ended exactly at the right edge of the window.
         window_near_full: Segments that left less than one segment's room below the right edge.
         window_overrun: Segments that ended beyond every right edge advertised so far.
+        first_losses: Segments that were captured, and retransmitted for another reason than go-back-N.
+        lost_near_edge: Of these, segments sent near the right edge (a quarter of the largest window) of a window that
+            had shrunk by a fifth of its maximum or more.
+        lost_near_edge_times: Times at which these were lost, each after the retransmission of those before.
+        sent_near_edge_bytes: All data sent in such a position.
         window_updates: ACKs from the receiver that changed nothing but the window.
         window_shrinks: ACKs that moved the right edge to the left by at least one unit of the scale.
         sub_mss_windows: Accepted windows above zero that are smaller than one segment.
@@ -261,6 +266,10 @@ class DirectionFields:
     window_full: int
     window_near_full: int
     window_overrun: int
+    first_losses: int
+    lost_near_edge: int
+    lost_near_edge_times: int
+    sent_near_edge_bytes: int
     window_updates: int
     window_shrinks: int
     sub_mss_windows: int

@@ -77,8 +77,13 @@ def test_refusals_are_the_hosts_fault_and_random_loss_is_not(tmp_path: Path, nea
     assert (verdict.limit, verdict.owner, verdict.side) == ("receiver_memory", "server_host", "server"), near
     assert verdict.is_problem
     assert "path" not in (verdict.fix or "path")
-    other = shrinking(False, near).analyze(tmp_path).connections[0].verdict
-    assert "receiver_memory" not in (other.limit, other.also), near
+    data = analysis.connections[0].a_to_b
+    # One in each of the twelve rounds; a quarter of the window is eleven segments.
+    assert (data.first_losses, data.lost_near_edge, data.lost_near_edge_times) == (12, 12, 12), near
+    assert data.sent_near_edge_bytes <= 12 * 13 * 1460
+    other = shrinking(False, near).analyze(tmp_path).connections[0]
+    assert "receiver_memory" not in (other.verdict.limit, other.verdict.also), near
+    assert other.a_to_b.lost_near_edge == 0
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ retransmissions, that is, after ACKs that asked for them; nothing arrived out of
 received twice (DSACK).
 
 Elsewhere: at least `dropped` segments were lost, and nine of ten of them ended near the edge of a window that had
-shrunk to less than half of its maximum, because unread data filled the buffer, while at most half of the segments that
-arrived had such a position. Half of the lost segments suffice if that is five times the others' share, at three
-different times or more. A path loses segments wherever they lie in the window.
+shrunk by a fifth of its maximum or more, because unread data filled the buffer. A path loses segments wherever they lie
+in the window: the probability that it would have lost there so many times, given the share of all data sent there, is
+at most 1 %.
 
 The receiver's counters (`nstat`), if they are available, make it certain.
 
@@ -69,7 +69,7 @@ def judge(case: Case) -> Iterator[Finding]:
     clause = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
     pairs = [frame for event in shown.events[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
     # Time lost to all losses is the receiver's fault only if nothing else was lost.
-    is_all = len(shown.events) >= ALL_SHARE * (data.resent_segments - data.tail_loss_probes)
+    is_all = shown.resent >= ALL_SHARE * (data.resent_segments - data.tail_loss_probes)
     cost_ns = sum(getattr(data, f"budget_{item}_ns") for item in LOSS_ITEMS) if is_all else 0
     yield case.finding(
         f"{case.the_receiver} dropped data within its offered window: {shown.text}{clause}. Loss cost "
@@ -80,10 +80,10 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(pairs),
-            start_ns=shown.events[0].time_ns,
-            end_ns=shown.events[-1].time_ns,
+            start_ns=shown.events[0].time_ns if shown.events else None,
+            end_ns=shown.events[-1].time_ns if shown.events else None,
             values={
-                "sent_again": len(shown.events),
+                "sent_again": shown.resent,
                 "resent_segments": data.resent_segments,
                 "recovery_ns": data.recovery_ns,
             }
@@ -95,9 +95,10 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 class _Shown(NamedTuple):
-    """The refused segments' retransmissions, and how they show it."""
+    """The refused segments' retransmissions, how many there were, and how they show it."""
 
     events: Sequence[Event]
+    resent: int
     text: str
     ruled_out: str
 
@@ -114,6 +115,7 @@ def _captured_before(case: Case) -> _Shown | None:
         return None
     return _Shown(
         again,
+        len(again),
         f"{count_text(len(again), 'segment')} reached it and had to be retransmitted",
         "Not loss on the network: the first copies were captured at the receiver, in order.",
     )
@@ -125,7 +127,8 @@ def _near_the_edge(case: Case) -> _Shown | None:
     if near is None or near.near < case.settings["dropped"]:
         return None
     events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
-    return _Shown(events, near.text, "Not loss on the network, which does not depend on the position in the window.")
+    ruled_out = "Not loss on the network, which does not depend on the position in the window."
+    return _Shown(events, case.data.resent_segments, near.text, ruled_out)
 
 
 RULE = Rule(

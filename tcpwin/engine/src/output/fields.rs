@@ -456,6 +456,10 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_full Int "Segments that ended exactly at the right edge of the window." @sent event::WINDOW_FULL;
     window_near_full Int "Segments that left less than one segment's room below the right edge." @cold_state |c| i64::from(c.window_near_full);
     window_overrun Int "Segments that ended beyond every right edge advertised so far." @cold_state |c| i64::from(c.window_overrun);
+    first_losses Int "Segments that were captured, and retransmitted for another reason than go-back-N." @cold_state |c| i64::from(c.first_losses);
+    lost_near_edge Int "Of these, segments sent near the right edge (a quarter of the largest window) of a window that had shrunk by a fifth of its maximum or more." @cold_state |c| c.filled.as_ref().map_or(0, |filled| i64::from(filled.lost));
+    lost_near_edge_times Int "Times at which these were lost, each after the retransmission of those before." @cold_state |c| c.filled.as_ref().map_or(0, |filled| i64::from(filled.times));
+    sent_near_edge_bytes Int "All data sent in such a position." @cold_state |c| c.filled.as_ref().map_or(0, |filled| filled.sent_bytes as i64);
     window_updates Int "ACKs from the receiver that changed nothing but the window." @answered event::WINDOW_UPDATE;
     window_shrinks Int "ACKs that moved the right edge to the left by at least one unit of the scale." @answered event::WINDOW_SHRINK;
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." @answered event::SUB_MSS_WINDOW;

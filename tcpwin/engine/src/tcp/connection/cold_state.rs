@@ -10,6 +10,7 @@ use crate::tcp::recovery::episode::{Episode, Phase};
 use crate::tcp::recovery::holes::Holes;
 use crate::tcp::recovery::missed::Missed;
 use crate::tcp::recovery::ranges::RangeSet;
+use crate::tcp::window::filled::FilledWindow;
 use crate::tcp::window::scale::{GivenShift, ScaleInference};
 use crate::tcp::window::zero::{EndedBy, ZeroWindow};
 
@@ -93,6 +94,9 @@ pub struct ColdState {
     pub ace: Option<Box<Ace>>,
     /// Window that the peer withdrew.
     pub taken_back: Option<Box<TakenBack>>,
+    /// Segments that were captured, and retransmitted for another reason than go-back-N.
+    pub first_losses: u32,
+    pub filled: Option<Box<FilledWindow>>,
 }
 
 /// Frames of SYNs that a later retransmission may repeat.

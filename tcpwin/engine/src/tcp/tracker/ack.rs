@@ -117,6 +117,11 @@ fn take_window(
     answer: &Answer,
 ) -> Advertised {
     let is_stale = answer.is_old || sent.is_overtaken(segment.options.timestamps);
+    if sent.own_scale.is_certain() {
+        acked.note_window();
+    } else {
+        acked.cold_state().has_unscaled_windows = true;
+    }
     let advertised = acked.window.advertise(
         segment.time_ns,
         &Advertisement {
@@ -128,9 +133,6 @@ fn take_window(
             is_stale,
         },
     );
-    if !sent.own_scale.is_certain() {
-        acked.cold_state().has_unscaled_windows = true;
-    }
     if !is_stale {
         acked.window.last_raw = segment.window;
     }

@@ -115,6 +115,7 @@ impl Direction {
     ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
         self.window.last_raw = segment.window;
+        self.note_window();
         if (advance == 0) & self.window.is_repeated(advertisement) {
             self.window.confirm(advertisement.seq);
             self.settle_ordinary(segment, 0);

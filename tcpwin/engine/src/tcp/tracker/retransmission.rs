@@ -151,6 +151,9 @@ fn take_old(
     let old_bytes = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
     cold_state.resent_segments = cold_state.resent_segments.saturating_add(1);
     cold_state.resent_bytes += u64::from(old_bytes.min(segment.payload_len));
+    if cause != RetransmissionCause::GoBackN && peer.own_scale.is_certain() {
+        sent.note_first_loss(segment.time_ns, seq, old_end);
+    }
     events | take_resent(sent, cause, &resent)
 }
 

@@ -1,5 +1,6 @@
 //! Window scale, receive window, bytes in flight and zero-window episodes of one direction.
 
+pub mod filled;
 pub mod flight;
 pub mod receive;
 pub mod scale;
