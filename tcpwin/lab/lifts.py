@@ -27,6 +27,9 @@ _LEAST_BUFFER_BYTES = 64 << 20
 _MOST_BUFFER_BYTES = 1 << 30
 _PAGES_PER_MIB = 256
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+_SHARE = "net.ipv4.tcp_adv_win_scale"
+_AMPLE = -2
+"""Four bytes of memory for each that the window promises."""
 _IDLE = "net.ipv4.tcp_slow_start_after_idle"
 _LOSSES = ("loss_percent", "ack_loss_percent", "burst_loss_percent")
 _POLICER = ("policer_mbps", "policer_burst_bytes")
@@ -111,8 +114,17 @@ def _lift_buffer(scenario: Scenario, table: Table, end: str, name: str) -> None:
 
 def _lift_window(scenario: Scenario, table: Table) -> None:
     _lift_buffer(scenario, table, "receiver", _RMEM)
-    table["sysctl_receiver"] |= {"net.ipv4.tcp_adv_win_scale": 1, "net.ipv4.tcp_window_scaling": 1}
+    table["sysctl_receiver"] |= {_SHARE: 1, "net.ipv4.tcp_window_scaling": 1}
     table.setdefault("sysctl_sender", {})["net.ipv4.tcp_window_scaling"] = 1
+
+
+def _lift_memory(scenario: Scenario, table: Table) -> None:
+    """Promise the same window, for more memory."""
+    settings = scenario.sysctl["receiver"]
+    window = 1 - 2.0 ** -int(settings[_SHARE])
+    least, *sizes = map(int, settings[_RMEM].split())
+    sizes = [round(window * 2**-_AMPLE * size) for size in sizes]
+    _set(table, "sysctl_receiver", **{_RMEM: " ".join(map(str, (least, *sizes))), _SHARE: _AMPLE})
 
 
 def _lift_send_buffer(scenario: Scenario, table: Table) -> None:
@@ -198,6 +210,11 @@ def _lift_congestion_control(scenario: Scenario, table: Table) -> None:
     table["workload"].setdefault("serve", {})["pacing_mbps"] = round(pace, 6)
 
 
+def _promises_much(scenario: Scenario) -> bool:
+    settings = scenario.sysctl["receiver"]
+    return _RMEM in settings and int(settings.get(_SHARE, 1)) > 1
+
+
 def _loses(scenario: Scenario) -> bool:
     return any(getattr(scenario.route, name) for name in _LOSSES)
 
@@ -233,6 +250,13 @@ LIFTS = (
         "a receive buffer that cannot limit",
         lambda _: True,
         _lift_window,
+    ),
+    Lift(
+        "receiver_memory",
+        "receiver_memory",
+        "four bytes of receive memory per byte of window",
+        _promises_much,
+        _lift_memory,
     ),
     Lift("send_buffer", "send_buffer", "a send buffer that cannot limit", lambda _: True, _lift_send_buffer),
     Lift("path_rate", "path_rate", f"{RATE_FACTOR} times the path's rate and queue", lambda _: True, _lift_rate),

@@ -43,6 +43,9 @@ serve.bytes = 1_000_000
 serve.pause_bytes = 300_000
 serve.pause_s = 1.0
 drive.rate_mbps = 5
+[sysctl_receiver]
+"net.ipv4.tcp_rmem" = "4096 131072 6291456"
+"net.ipv4.tcp_adv_win_scale" = 4
 """
 PLAIN = """title = "Little limits"
 [path]
@@ -146,6 +149,7 @@ def test_a_lift_changes_one_thing(name: str) -> None:
     changed = {heading for heading in before | after if before.get(heading) != after.get(heading)}
     allowed = {
         "receiver_window": {"sysctl", "sysctl_sender", "sysctl_receiver"},
+        "receiver_memory": {"sysctl_receiver"},
         "send_buffer": {"sysctl", "sysctl_sender"},
         "receiver_application": {"workload"},
         "sender_application": {"workload"},
@@ -168,6 +172,16 @@ def test_the_rate_grows_with_its_queue_and_its_card() -> None:
     assert after["path"]["rate_mbps"] == 80  # type: ignore[index]
     _, after = change(PLAIN, "path_rate")
     assert after["path"]["rate_mbps"] == 400  # type: ignore[index]
+
+
+def test_memory_grows_under_the_same_window() -> None:
+    """At 4 the window is 15/16 of the memory, and at -2 a quarter."""
+    _, after = change(EVERYTHING, "receiver_memory")
+    assert after["sysctl_receiver"] == {
+        "net.ipv4.tcp_rmem": "4096 491520 23592960",
+        "net.ipv4.tcp_adv_win_scale": -2,
+    }
+    assert "receiver_memory" not in {lift.name for lift in lifts_of(read_scenario("mine", PLAIN))}
 
 
 def test_the_first_window_fills_the_path() -> None:

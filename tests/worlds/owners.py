@@ -12,6 +12,7 @@ from tcpwin.limits.tables import MENDABLE
 _ENDS = {"serve": "server", "drive": "client"}
 _OWNERS: dict[str, tuple[str, ...]] = {
     "receiver_window": ("client_host",),
+    "receiver_memory": ("client_host",),
     "send_buffer": ("server_host",),
     "path_rate": ("nobody",),
     "cross_traffic": ("nobody",),
