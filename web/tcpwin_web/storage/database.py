@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from importlib.resources import files
@@ -26,7 +27,7 @@ T = TypeVar("T")
 log = structlog.get_logger("tcpwin.storage")
 
 BUSY_MS = 10_000
-TRUNCATE_MS = 100
+TRUNCATE_MS = 1_000
 """Time for which truncating SQLite's log waits for its readers, before others may write."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DISK_FULL, READ_ONLY = "53100", "25006"
@@ -77,6 +78,9 @@ class Database:
         self._claim: AsyncConnection | None = None
         self._claiming = asyncio.Lock()
         self._writing = FairSemaphore(1, each=1, guests=1, outlasts_callers=True)
+        self._forgetting = asyncio.Lock()
+        self._deletions, self._forgotten = 0, 0
+        """Number of deletions, and of those before the latest truncation of the log."""
         self._engine = create_async_engine(url, **options)
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
@@ -229,19 +233,29 @@ class Database:
     async def forget(self) -> None:
         """Truncate SQLite's write-ahead log, which may still hold the bytes of deleted rows.
 
-        That waits for all readers, such as a backup, and lets nobody write meanwhile: wait briefly, but often.
+        That waits for all readers, such as a backup, and lets nobody write meanwhile: wait briefly, but repeatedly.
         """
         if not self._is_sqlite:
             return
-        # Fails on a full disk; the next deletion does it again.
-        with suppress(SQLAlchemyError):
-            for _ in range(BUSY_MS // TRUNCATE_MS):
-                async with self._writing.take(), self._engine.connect() as connection:
-                    await connection.execute(text(f"PRAGMA busy_timeout = {TRUNCATE_MS}"))
-                    is_busy = await connection.scalar(text("PRAGMA wal_checkpoint(TRUNCATE)"))
-                    await connection.execute(text(f"PRAGMA busy_timeout = {BUSY_MS}"))
-                if not is_busy:
-                    return
+        self._deletions += 1
+        deletion = self._deletions
+        async with self._forgetting:
+            if self._forgotten >= deletion:
+                return
+            self._forgotten = self._deletions
+            # Fails on a full disk; the next deletion does it again.
+            with suppress(SQLAlchemyError):
+                until = time.monotonic() + BUSY_MS / 1000
+                while await self._log_is_busy() and time.monotonic() < until:
+                    pass
+
+    async def _log_is_busy(self) -> bool:
+        """Truncate the log unless a reader keeps it."""
+        async with self._writing.take(), self._engine.connect() as connection:
+            await connection.execute(text(f"PRAGMA busy_timeout = {TRUNCATE_MS}"))
+            is_busy = await connection.scalar(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+            await connection.execute(text(f"PRAGMA busy_timeout = {BUSY_MS}"))
+        return bool(is_busy)
 
     async def close(self) -> None:
         """Close all connections, and let another service use the database; no session can be opened afterwards."""
