@@ -6,6 +6,7 @@ same in the terminal, in findings, in reports and on the service's pages. ``stan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -41,15 +42,23 @@ _TIMES = (
     ("h", 3600 * 10**9, 2),
     ("d", 86_400 * 10**9, 3),
 )
+_SMALLER = {"min": ("s", 10**9), "h": ("min", 60 * 10**9), "d": ("h", 3600 * 10**9)}
+"""What is left of whole minutes, hours and days is written in."""
 
 
 def time_text(ns: float | None) -> str:
-    """Write a duration: ``271 ms``, ``5.03 s``, ``2.5 min``, ``7.2 h``, ``3.5 d``."""
+    """Write a duration: ``271 ms``, ``5.03 s``, ``2 min 32 s``, ``7 h 5 min``, ``3 d 12 h``."""
     if ns is None:
         return "unknown"
     if ns <= 0:
         return f"-{time_text(-ns)}" if ns else "0 s"
     unit, size = _time_unit(ns)
+    if unit in _SMALLER:
+        smaller, smaller_size = _SMALLER[unit]
+        whole, left = divmod(_rounded_to(ns, smaller_size), size // smaller_size)
+        if whole >= 100:
+            return f"{_rounded_to(ns, size):,} {unit}"
+        return f"{whole:,} {unit} {left} {smaller}" if left else f"{whole:,} {unit}"
     # A mean may have fractions of a nanosecond, which no clock measures.
     return f"{_digits(ns / size if ns >= 1000 else round(ns) / size)} {unit}"
 
@@ -63,9 +72,19 @@ def _time_unit(ns: float) -> tuple[str, int]:
     return _TIMES[0][:2]
 
 
+def _rounded_to(ns: float, size: int) -> int:
+    """Return how many times a duration has a size, rounded; halves round up."""
+    return math.floor(ns / size + 0.5)
+
+
 def rest_text(whole_ns: int, part_ns: int) -> str:
     """Write a duration minus a part of it, so that the rounded part and rest add up to the rounded duration."""
     unit, size = _time_unit(whole_ns)
+    if unit in _SMALLER:
+        _, smaller_size = _SMALLER[unit]
+        if part_ns < smaller_size:
+            return time_text(whole_ns - part_ns)
+        return time_text((_rounded_to(whole_ns, smaller_size) - _rounded_to(part_ns, smaller_size)) * smaller_size)
     whole, part = _rounded(whole_ns / size), _rounded(part_ns / size)
     last = Decimal(1).scaleb(whole.adjusted() - 2)
     left = whole.quantize(last) - part.quantize(last, ROUND_HALF_UP)

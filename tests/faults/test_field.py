@@ -39,7 +39,7 @@ SAYS = {
     "slowfile-pmtu-blackhole-server": ("MSS", "tcp_mtu_probing"),
     "pmtud-icmp-frag-needed": ("1,350",),
     "size-dependent-loss-gro": ("GRO",),
-    "lb-idle-reset": ("4.08 min", "keep-alives"),
+    "lb-idle-reset": ("4 min 5 s", "keep-alives"),
     "forged-rst": ("TTL 243",),
     "nat-any-capture-router-rst": ("NAT",),
     "peer-silent-but-alive-elsewhere": ("connection 2",),

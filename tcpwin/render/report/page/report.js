@@ -161,6 +161,7 @@
   // The same as tcpwin/units.py, for the values of this table; tests/report/standalone compares the two.
   const PREFIXES = ["", "k", "M", "G", "T"];
   const TIMES = [["d", 86400e6, 3], ["h", 3600e6, 2], ["min", 60e6, 2], ["s", 1e6, 1], ["ms", 1e3, 1], ["µs", 1, 0]];
+  const SMALLER = { min: ["s", 1e6], h: ["min", 60e6], d: ["h", 3600e6] };
   const rounded = (value) => Number(value.toPrecision(3));
   const digits = (value) => rounded(value).toLocaleString("en", { maximumFractionDigits: 3 });
   function scaled(value, unit) {
@@ -174,7 +175,12 @@
   function time(us) {
     if (us === 0) return "0 s";
     const [unit, size] = TIMES.find(([, each, least]) => rounded(us / each) >= least);
-    return `${digits(us / size)} ${unit}`;
+    if (!SMALLER[unit]) return `${digits(us / size)} ${unit}`;
+    const [smaller, each] = SMALLER[unit];
+    const count = Math.floor(us / each + 0.5);
+    const [whole, left] = [Math.floor(count / (size / each)), count % (size / each)];
+    if (whole >= 100) return `${Math.floor(us / size + 0.5).toLocaleString("en")} ${unit}`;
+    return `${whole.toLocaleString("en")} ${unit}${left ? ` ${left} ${smaller}` : ""}`;
   }
   const SAY = {
     int: (value) => value.toLocaleString("en"),
