@@ -99,9 +99,20 @@ def draw_up(
     kernel = _kernel(direction, samples) if samples else None
     if kernel is None:
         return Budget(packets, packets)
+    if _is_paced(samples) and kernel.rwnd_limited_ns < sum(packets[item] for item in WINDOW_ITEMS):
+        return Budget(packets, packets)
     spent = list(packets.values())
     items = _engine.corrected_by_kernel(spent, kernel.rwnd_limited_ns, kernel.sndbuf_limited_ns)
     return Budget(dict(zip(ITEMS, items, strict=True)), packets, kernel)
+
+
+def _is_paced(samples: Sequence[SocketSample]) -> bool:
+    """Return whether the kernel paces: it then counts less time for the window than the window limits.
+
+    `tcp_write_xmit` (net/ipv4/tcp_output.c) leaves its loop at `tcp_pacing_check`, before it looks at the window. BBR
+    always paces.
+    """
+    return any((sample.congestion_control or "").startswith("bbr") for sample in samples)
 
 
 def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimits | None:

@@ -6,6 +6,7 @@ Exact budgets of short connections are in tests/scenarios/budget-*.ladder.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import ladder
@@ -137,6 +138,16 @@ def test_the_kernel_waited_less_for_the_window(tmp_path: Path) -> None:
     assert budget.kernel == KernelLimits(200 * MS, 50 * MS, 0)
     assert budget.disagreement == 0.5
     assert budget.largest == "congestion window"
+
+
+def test_a_kernel_that_paces_counts_too_little_for_the_window(tmp_path: Path) -> None:
+    """`tcp_write_xmit` looks at the pacing timer before the window (lab world 2-030)."""
+    direction = full_windows().analyze(tmp_path).connections[0].a_to_b
+    paced = [replace(each, congestion_control="bbr") for each in (sample(100, 40, 0), sample(200, 50, 0))]
+    budget = draw_up(direction, paced)
+    assert (budget.items_ns, budget.kernel) == (budget.packets_ns, None)
+    more = [replace(sample(200, 210, 0), congestion_control="bbr")]
+    assert draw_up(direction, more).kernel == KernelLimits(200 * MS, 210 * MS, 0)
 
 
 def test_the_kernel_waited_more_than_the_packets_show(tmp_path: Path) -> None:

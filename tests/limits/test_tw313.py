@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.boxes import answer, codes, outage, waits
-from stories.story import judged
+from stories.boxes import RTT_S, answer, codes, outage, waits
+from stories.story import Story, judged
 
 from tcpwin.limits import Finding
 
@@ -25,3 +25,35 @@ def test_an_outage_of_the_path(tmp_path: Path, sender: str, heard: bool) -> None
 
 def test_single_losses_are_no_outage(tmp_path: Path) -> None:
     assert not judged(waits(5.0).analyze(tmp_path), "TW313")
+
+
+def bursts(times: int, *, lossy: bool) -> Story:
+    """Runs of losses that take four tries each, and between them rounds of four segments, the first lost or none."""
+    story = Story().handshake(RTT_S, near="a")
+    for _ in range(times):
+        for _ in range(5):
+            first = story.next["a"]
+            story.burst("a", 4).wait(RTT_S)
+            if lossy:
+                for _ in range(3):
+                    story.ack("b", first)
+                story.step("a", "A", "len 1460", seq=first)
+                story.wait(RTT_S)
+            story.ack("b")
+        first = story.next["a"]
+        story.data("a", 1460)
+        for pause_s in (0.3, 0.6, 1.2):
+            story.wait(pause_s).step("a", "A", "len 1460", seq=first)
+        story.wait(2.4).step("a", "A", "len 1460", seq=first)
+        story.wait(RTT_S).ack("b")
+    for _ in range(5):
+        story.burst("a", 4).wait(RTT_S).ack("b")
+    return story
+
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_several_on_a_path_that_loses_all_the_time_are_bursts(tmp_path: Path, lossy: bool) -> None:
+    """As in lab world 2-025, where bursts of ten frames take the timer's tries one by one."""
+    verdict, analysis = answer(bursts(3, lossy=lossy), tmp_path)
+    assert bool(judged(analysis, "TW313")) == (not lossy)
+    assert verdict.limit == ("path_loss" if lossy else "path_outage")

@@ -22,6 +22,8 @@ FEWEST_TRIES = 3
 """Times at which the sender tried: an original and two repetitions by its timer, which doubles."""
 APART_NS = 100_000_000
 """Tries are further apart than the segments of one flight."""
+LOSSY = 0.02
+"""Share of losses outside of outages above which several of them are bursts of the same loss."""
 FRAMES = 6
 
 
@@ -88,4 +90,7 @@ def _runs(case: Case, packets: Packets, sent: Sent, lost: Flags) -> list[Outage]
         meanwhile = (peer["time_ns"] > start_ns + round_trip_ns + APART_NS) & (peer["time_ns"] < end_ns)
         frames = (*map(int, sent.frame[first:stop][: FRAMES - 1]), int(sent.frame[stop]))
         found.append(Outage(start_ns, end_ns, int(stop - first), tries, int(meanwhile.sum()), frames))
-    return found
+    within = sum(each.lost for each in found)
+    is_lossy = lost.sum() - within > LOSSY * (len(lost) - within)
+    # A burst of losses also takes the timer's tries one after another, if it lasts for packets and not for a time.
+    return [] if is_lossy and len(found) > 1 else found

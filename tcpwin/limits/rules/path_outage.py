@@ -10,7 +10,8 @@ recovery late. Failovers, routing changes, roaming between radio cells and flapp
 ## How it is judged
 
 All segments that the sender sent for at least a second were lost, of any size, at three or more different times, and
-the next segment arrived. Path MTU problems (TW312), which end when the sender sends less, are excluded. If
+the next segment arrived. Several outages of a path that also loses more than 2 % of all other segments are bursts of
+the same loss, and are not reported. Path MTU problems (TW312), which end when the sender sends less, are excluded. If
 packets of the other side were captured meanwhile, that direction worked; otherwise both may have been down. The cost is
 the time from the first lost segment to the first that arrived.
 
