@@ -67,7 +67,10 @@ def _upload(step: int, folder: Path, url: str | None, capture: bytes) -> None:
 
 
 def check(folder: Path, url: str | None, capture: bytes) -> None:
-    """The next service finishes what was accepted, says what is missing, and keeps no file that nothing needs."""
+    """The next service finishes what was accepted, says what is missing, and keeps no file that nothing needs.
+
+    Deletes all captures in the end.
+    """
     data = folder / "data"
     with service(folder, url) as client:
         listed = client.get(f"{API}/captures").json()["captures"]
@@ -84,6 +87,8 @@ def check(folder: Path, url: str | None, capture: bytes) -> None:
         assert {path.name for path in (data / "results").iterdir()} == done
         answer = client.post(f"{API}/uploads", params={"name": "again.pcap"}, content=capture)
         assert settle(client, answer.json()["id"])["status"] == "done"
+        for each in client.get(f"{API}/captures", params={"limit": 1000}).json()["captures"]:
+            client.delete(f"{API}/captures/{each['id']}")
 
 
 @pytest.fixture
@@ -100,9 +105,6 @@ def try_steps(numbers: range, folder: Path, url: str | None, capture: bytes) -> 
         except AssertionError as error:
             error.add_note(f"killed at step {number}")
             raise
-        with service(folder, url) as client:
-            for each in client.get(f"{API}/captures", params={"limit": 1000}).json()["captures"]:
-                client.delete(f"{API}/captures/{each['id']}")
 
 
 def test_a_few_steps(steps: int, tmp_path: Path, database_url: str | None, capture: bytes) -> None:

@@ -1,8 +1,10 @@
 """Results stay while an analysis is repeated or fails; an upload that loses its database ends as failed."""
 
 import logging
+import os
 import signal
 import socket
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +20,7 @@ from web.postgres import ON_BOTH, Postgres
 from web.running import Host
 from web.test_bad_days import held_by
 
+from tcpwin_web.jobs.executor import LostError, ProcessExecutor
 from tcpwin_web.results import layout
 from tcpwin_web.storage import DataFolder
 from tcpwin_web.storage.models import Job
@@ -89,6 +92,28 @@ def test_a_kill_while_results_are_replaced(tmp_path: Path) -> None:
     data.prepare()
     assert (data.results("a") / layout.CAPTURE).read_text() == "old"
     assert [path.name for path in data.results("a").parent.iterdir()] == ["a"]
+
+
+def write_for_a_while(place: Path) -> None:
+    (place / "begun").touch()
+    time.sleep(1)
+    (place / "ended").touch()
+
+
+def test_a_service_waits_for_the_workers_of_a_killed_one(tmp_path: Path) -> None:
+    killed = DataFolder(tmp_path / "data")
+    killed.prepare()
+    executor = ProcessExecutor(1, memory_bytes=1 << 34, seconds=HANG_S, held=killed.workers)
+    writing = executor.submit(write_for_a_while, tmp_path)
+    until((tmp_path / "begun").exists)
+    # What the kernel does when a service is killed; its workers end only later.
+    os.close(killed._lock)  # type: ignore[arg-type]
+    DataFolder(tmp_path / "data").prepare()
+    assert (tmp_path / "ended").exists()
+    assert writing.result() is None
+    late = executor.submit(write_for_a_while, tmp_path)
+    assert isinstance(late.exception(HANG_S), LostError)
+    executor.shutdown()
 
 
 @pytest.mark.parametrize("sig", [signal.SIGQUIT, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])

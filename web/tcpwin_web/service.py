@@ -69,12 +69,13 @@ class Service:
         self.ledger = Ledger.of(settings)
         self.disk = Disk(self.data.path)
         self.database = Database(settings.url, sessions=self.ledger.sessions)
-        limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "seconds": settings.job_seconds}
+        limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "held": self.data.workers}
+        of_jobs = {**limits, "seconds": settings.job_seconds}
         workers = settings.workers
-        self.executor = executor or _analyses_of(settings, **limits, niceness=ANALYSIS_NICENESS)
+        self.executor = executor or _analyses_of(settings, **of_jobs, niceness=ANALYSIS_NICENESS)
         # Readers of a page do not wait for the analysis of another capture.
-        self.answers = executor or ProcessExecutor(workers + 1, **limits, niceness=ANSWER_NICENESS)
-        self.prober = ProcessExecutor(1, memory_bytes=settings.job_memory_bytes, seconds=WORKER_SECONDS)
+        self.answers = executor or ProcessExecutor(workers + 1, **of_jobs, niceness=ANSWER_NICENESS)
+        self.prober = ProcessExecutor(1, **limits, seconds=WORKER_SECONDS)
         self.upload_threads = ThreadPoolExecutor(self.ledger.uploads, thread_name_prefix="upload")
         self.printing: set[threading.Event] = set()
         """One event per printing browser; setting it ends the browser."""
@@ -278,10 +279,10 @@ class Service:
                 self.database.note_failure(error)
 
 
-def _analyses_of(settings: Settings, **limits: Any) -> Executor:
+def _analyses_of(settings: Settings, held: Path, **limits: Any) -> Executor:
     """Return what runs analyses: processes on this machine, or a cluster."""
     if settings.executor is None:
-        return ProcessExecutor(settings.workers, **limits)
+        return ProcessExecutor(settings.workers, held=held, **limits)
     from tcpwin_web.jobs.cluster import ClusterExecutor
 
     return ClusterExecutor(settings.executor, settings.workers, **limits)

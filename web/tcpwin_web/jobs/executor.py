@@ -7,6 +7,7 @@ out of memory fails alone: the next one gets a new process.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
@@ -128,6 +130,7 @@ class ProcessExecutor(CallExecutor):
         memory_bytes: int,
         seconds: float,
         niceness: int = 0,
+        held: Path | None = None,
         is_forked: bool = True,
         is_offline: bool = True,
     ) -> None:
@@ -136,6 +139,8 @@ class ProcessExecutor(CallExecutor):
         Args:
             workers: maximum number of calls at the same time.
             niceness: niceness of its processes (nice(2)).
+            held: file that each of its processes locks, together with the others, until it ends; if it is gone, they
+                end at once.
             is_offline: deny network sockets to its processes where the kernel can (`tcpwin.offline`).
             is_forked: fork from a server that has imported everything. Otherwise each process is a new child of this
                 one, and ends with it in any case.
@@ -143,6 +148,7 @@ class ProcessExecutor(CallExecutor):
         self._memory_bytes = memory_bytes
         self._seconds = seconds
         self._niceness = niceness
+        self._held = held
         self._is_offline = is_offline
         self._context: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
         if is_forked:
@@ -183,6 +189,7 @@ class ProcessExecutor(CallExecutor):
                             there,
                             self._memory_bytes,
                             self._niceness,
+                            self._held,
                             self._is_offline,
                             call.fn,
                             call.args,
@@ -319,6 +326,7 @@ def _work(
     there: Any,
     memory_bytes: int,
     niceness: int,
+    held: Path | None,
     is_offline: bool,
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -326,6 +334,8 @@ def _work(
 ) -> None:
     """Run one call in this process and send back its result, or the error in words."""
     _end_with_the_service()
+    if held is not None:
+        _hold(held)
     if is_offline:
         deny_sockets(all_threads=True)
     # The service decides when to end; an interrupt at its terminal reaches this process too.
@@ -353,6 +363,17 @@ def _work(
     with contextlib.suppress(BrokenPipeError):
         there.send(answer)
     there.close()
+
+
+def _hold(file: Path) -> None:
+    """Lock a file until this process ends, which shows the next service that it still runs."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except FileNotFoundError:
+        os._exit(1)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    if not os.fstat(descriptor).st_nlink:
+        os._exit(1)
 
 
 def _end_with_the_service() -> None:

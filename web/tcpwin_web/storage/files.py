@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DOUBTFUL = "doubtful"
 UNFINISHED = ".new"
+WORKERS = "workers-"
+LAST_WORKER_SECONDS = 30.0
+"""A killed service's workers end within moments; something else may hold their lock."""
 
 log = structlog.get_logger("tcpwin.storage")
 
@@ -60,6 +64,8 @@ class DataFolder:
         self._incoming = path / "incoming"
         self.keys = path / "keys"
         self._lock: int | None = None
+        self.workers = path / f"{WORKERS}{secrets.token_hex(8)}"
+        """File that each worker of this service locks while it runs: those of a killed one outlive it for a moment."""
         self.reserve = Reserve(path / "reserve")
 
     def prepare(self) -> None:
@@ -72,6 +78,8 @@ class DataFolder:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _keep_private(folder)
         self._take_lock()
+        self._wait_for_earlier_workers()
+        self.workers.touch(mode=0o600)
         self.reserve.keep()
         for old in self._results.glob(f"*{layout.replaced(Path(UNFINISHED))}"):
             # The earlier service ended while it replaced these results.
@@ -104,6 +112,20 @@ class DataFolder:
             self.release()
             raise InUseError(f"{self.path} is in use: another service runs on this data folder") from None
 
+    def _wait_for_earlier_workers(self) -> None:
+        """Wait until no worker of an earlier service runs; one yet to begin ends, as its file is gone."""
+        end_s = time.monotonic() + LAST_WORKER_SECONDS
+        for file in self.path.glob(f"{WORKERS}*"):
+            with file.open("rb") as opened:
+                file.unlink()
+                while time.monotonic() < end_s:
+                    try:
+                        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        time.sleep(0.01)
+                    else:
+                        break
+
     def release(self) -> None:
         """Release the folder for another service."""
         if self._lock is not None:
@@ -111,6 +133,7 @@ class DataFolder:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = None
+            self.workers.unlink(missing_ok=True)
 
     @contextmanager
     def incoming(self) -> Iterator[Incoming]:
