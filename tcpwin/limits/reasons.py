@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tcpwin.analysis import Direction, DirectionName, MeasuredConnection
+from tcpwin.analysis.exchanges import FEWEST_FOR_P95
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.roles import role_of
 from tcpwin.limits.tables import LIMIT_NAMES, RECOVERY_ITEMS
@@ -121,7 +122,7 @@ def _application(seen: Seen) -> str:
         reason += _sum(idle_ns, over_ns, "after the last data", "before")
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
-        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, at the end, or with its last data on the way")
+        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, before the close, or waiting for the last ACK")
     if data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     if seen.how == "paced":
@@ -135,7 +136,8 @@ def _responder(seen: Seen) -> str:
     if answers.work_p50_ns is not None and connection.exchanges > 1:
         times = (answers.work_p50_ns, answers.work_p95_ns or 0, answers.work_max_ns or 0)
         median, p95, longest = (time_text(ns) for ns in times)
-        reason += f": median {median}, p95 {p95}, longest {longest}"
+        tail = f", p95 {p95}" if connection.exchanges >= FEWEST_FOR_P95 else ""
+        reason += f": median {median}{tail}, longest {longest}"
     return reason
 
 
@@ -221,11 +223,13 @@ def _timer(seen: Seen) -> str:
 
 
 def _delayed_ack(seen: Seen) -> str:
-    return f"{count_text(seen.data.nagle_delays, 'small segment')} held back until an ACK arrived"
+    small = count_text(seen.data.nagle_delays, "small segment")
+    return f"Nagle's algorithm on the {seen.sender} held {small} back until the {seen.receiver}'s delayed ACK came"
 
 
 def _nagle(seen: Seen) -> str:
-    return f"{count_text(seen.data.nagle_waits, 'small segment')} held back for the ACK of a small one"
+    small = count_text(seen.data.nagle_waits, "small segment")
+    return f"Nagle's algorithm on the {seen.sender} held {small} back for the ACK of a small one"
 
 
 def _handshake(seen: Seen) -> str:
@@ -237,11 +241,19 @@ def _handshake(seen: Seen) -> str:
     if resent := connection.a_to_b.syn_retransmissions + connection.b_to_a.syn_retransmissions:
         return f"{count_text(resent, 'segment')} of the handshake sent again"
     setup = time_text(seen.budget.items_ns["handshake"])
-    return f"setting up took {setup} of the connection's {time_text(seen.budget.total_ns)}"
+    total = time_text(seen.budget.total_ns)
+    return (
+        "only the handshake was captured" if setup == total else f"setting up took {setup} of the connection's {total}"
+    )
 
 
 def _silent(seen: Seen) -> str:
-    return f"no more answers from the {seen.receiver}"
+    data = seen.data
+    tries = (
+        f": {count_text(data.stall_at_end_tries, 'retransmission or probe', 'retransmissions or probes')} unanswered"
+    )
+    closed = ", which had closed its receive window" if data.receive_window_last_bytes == 0 else ""
+    return f"no more answers from the {seen.receiver}{closed}{tries if data.stall_at_end_tries else ''}"
 
 
 def _policer(seen: Seen) -> str:

@@ -12,6 +12,8 @@ from tcpwin.limits.tables import LIMIT_PHRASES
 from tcpwin.units import count_text, rate_text, share_text, time_text
 
 EMPTY = "Too short to judge."
+SMALL_SHARE = 0.1
+"""A limit of less of the time is no answer to what took the rest."""
 UNNAMED = {
     "none": "Nothing limited it",
     "capture": "Not known what limited it for {share} of the time",
@@ -36,7 +38,7 @@ _MEANINGS = {
     "subflow_silent": "The {sender} sent nothing on this subflow of Multipath TCP.",
     "paced_or_idle": "The {sender} had nothing to send, or paced its segments one by one.",
     "answering": "The {responder}'s application took {time} to answer{median}. If that is too long, look there.",
-    "asked_late": "Everything was answered; then the {requester} waited {time} (mean of {count}) to ask again.",
+    "asked_late": "Everything was answered; the {requester} waited {time} in all before its next requests ({count}).",
     "chatty": "{count} took a round trip of {time} each.",
     "nothing_asked": "The last answer was complete, and the {requester} asked for nothing more.",
     "interleaved": "Both sides send at any time, so the packets do not show whose turn it was.",
@@ -117,7 +119,7 @@ class Statement(NamedTuple):
         if self.is_empty:
             return EMPTY.removesuffix(".")
         if self._is_closed_under_request:
-            return f"an idle time-out, which closed the connection under a request ({self.confidence})"
+            return f"an idle time-out: the connection was closed as a request came ({self.confidence})"
         share = share_text(self.share)
         if self.limit in UNNAMED:
             return UNNAMED[self.limit].format(share=share)
@@ -132,6 +134,12 @@ class Statement(NamedTuple):
         """The first sentence, without its full stop; if there is no problem, it begins by saying so."""
         if self.is_empty or self.is_unnamed:
             return self.named
+        if self.limit == "middlebox" or self._is_closed_under_request:
+            return f"Broken by {self.named}"
+        if self.limit == "handshake" and self.standing != "limited" and share_text(self.share) == "100 %":
+            return f"Nothing to fix: only {self.named}, and no data"
+        if self.standing == "limited" and self.second is None and 0 < self.share < SMALL_SHARE:
+            return f"Limited in part by {self.named}"
         return f"{_STANDINGS[self.standing]} {self.named}"
 
     @property
@@ -186,7 +194,8 @@ class Statement(NamedTuple):
         if self.meaning == "path_shared":
             return {"had": rate_text(self.number), "path": rate_text(self.other)}
         if self.meaning == "asked_late":
-            return {"time": time_text(int(self.number)), "count": count_text(int(self.other), "request")}
+            total_ns = int(self.number * self.other)
+            return {"time": time_text(total_ns), "count": count_text(int(self.other), "request")}
         if self.meaning == "chatty":
             return {"count": count_text(int(self.number), "exchange"), "time": time_text(int(self.other))}
         return {"time": time_text(int(self.number)), "median": " (median)" if self.other else ""}

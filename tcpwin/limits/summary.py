@@ -119,7 +119,7 @@ class _Writer:
             yield from sentences_of_one(self.verdict)
             return
         share = f"{MIN_SHARE * 100:.0f} % of the time in which a connection had data to send"
-        least = f"Counted as a problem: a limit that costs at least {time_text(MIN_COST_NS)}, and {share}."
+        least = f"A problem costs at least {time_text(MIN_COST_NS)}, and {share}."
         if not self.ids:
             serious = self.serious
             # A refused connection lost no time, but was not a success either.

@@ -32,5 +32,5 @@ def test_a_request_after_the_fin(tmp_path: Path, near: str) -> None:
     [finding] = judged(analysis, "TW509")
     assert says(finding, "5", "1.04 s later all the same", "310 B")
     assert (verdict.limit, verdict.owner, verdict.side, verdict.cost_ns) == ("idle", "server_application", "server", 0)
-    assert "Limited by an idle time-out, which closed the connection under a request" in verdict.text
+    assert "Broken by an idle time-out: the connection was closed as a request came" in verdict.text
     assert not verdict.cost_text

@@ -39,6 +39,8 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
 SHOWN = 4
+ROOM = 2
+"""Segments of a window that leaves the limit to the sender."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -77,11 +79,23 @@ def judge(case: Case) -> Iterator[Finding]:
             frames_of=of_many("first", min(len(waits.rtts_ns), SHOWN), len(waits.rtts_ns)),
         ),
         remedy=Remedy(
-            f"Allow {case.the_sender} more data in flight: raise the receive window, send buffer or congestion window, "
-            f"whichever limits it. Or set quickack on {case.the_receiver}.",
+            f"Allow {case.the_sender} more data in flight: {_what_limits(case)}. Or set quickack on the route of "
+            f"{case.the_receiver}: it then acknowledges each segment at once.",
             settings=("ip route change <route> quickack 1",),
             side_effects="Every segment is acknowledged: more packets on the return path.",
         ),
+    )
+
+
+def _what_limits(case: Case) -> str:
+    """Return what keeps a single segment in flight: the window, unless it has room for more."""
+    window_bytes, size = case.data.receive_window_mean_bytes, case.data.max_payload_bytes
+    if window_bytes is None or not size or window_bytes < ROOM * size:
+        return f"raise {case.the_receiver}'s receive window, which has no room for a second segment"
+    return (
+        f"its send buffer or congestion window holds one segment, though {case.the_receiver}'s window has room for "
+        f"{window_bytes / size:,.0f}. Raise it, or write more than one segment at a time (small stacks such as uIP "
+        "send one and wait)"
     )
 
 

@@ -47,7 +47,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if found.idle_ns < case.settings["idle_ns"] or found.answer_ns > case.settings["answer_ns"]:
         return
     asker = case.the(other_side(found.side))
-    survived = f"; silences of up to {time_text(found.earlier_idle_ns)} did no harm" if found.earlier_idle_ns else ""
+    survived = ""
+    if found.earlier_idle_ns >= SECOND_NS:
+        bounds = f"{time_text(found.earlier_idle_ns)} and {time_text(found.idle_ns)}"
+        survived = f". Its idle time-out lies between {bounds}: a shorter silence did no harm"
     sooner = ", sooner than the server can answer" if found.is_too_soon and found.side == "b" else ""
     yield case.finding(
         f"The connection was idle for {time_text(found.idle_ns)}; then a RST answered the next packet of {asker} after "

@@ -63,8 +63,8 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=Remedy(
             f"Let {asker} give up idle connections before {closer} does, after less than {idle}, or "
-            f"raise the keep-alive time-out of {closer}'s application above that of {asker}'s connection pool. Retry "
-            "requests that fail before any answer."
+            f"raise the idle time-out of {closer}'s application (HTTP: its keep-alive time-out) above that of "
+            f"{asker}'s connection pool. Let the client retry idempotent requests to which no answer came."
         ),
     )
 

@@ -42,6 +42,9 @@ from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
+WIDE_BYTES = 100
+"""Bounds further apart leave the MTU to be measured."""
+
 
 def judge(case: Case) -> Iterator[Finding]:
     found = find_size_limit(case)
@@ -116,12 +119,21 @@ def _remedy(case: Case, found: SizeLimit) -> Remedy:
         )
     size = found.mtu if found.mtu is not None else found.mtu_bounds[0]
     clamp = size - (60 if case.connection.ip_version == 6 else 40)
-    to = f" to {clamp:,} bytes" if found.mtu is not None or found.arrived else ""
     icmp = "packet too big" if case.connection.ip_version == 6 else "fragmentation needed"
+    least, most = found.mtu_bounds
+    if found.mtu is not None:
+        advice = f"Clamp the MSS to {clamp:,} bytes in both directions where the path's MTU falls"
+    elif found.arrived and most - least > WIDE_BYTES:
+        advice = (
+            f"Find the path's MTU, between {least:,} and {most:,} bytes (`ping -M do -s SIZE`), and clamp the MSS in "
+            f"both directions where it falls ({clamp:,} bytes is known to pass)"
+        )
+    else:
+        to = f" to {clamp:,} bytes" if found.arrived else ""
+        advice = f"Clamp the MSS{to} in both directions where the path's MTU falls"
     return Remedy(
-        f'Clamp the MSS{to} in both directions where the path\'s MTU falls, or let ICMP "{icmp}" '
-        f"through to {case.the_sender} and let it obey. On {case.the_sender}, tcp_mtu_probing finds the size without "
-        "ICMP; a lower interface MTU avoids the question.",
+        f'{advice}. Or let ICMP "{icmp}" through to {case.the_sender}, switch on tcp_mtu_probing there, which needs no '
+        "ICMP, or lower the MTU of its interface.",
         settings=(
             "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
             "sysctl -w net.ipv4.tcp_mtu_probing=1",

@@ -70,7 +70,7 @@ def judge(case: Case) -> Iterator[Finding]:
         ),
         remedy=Remedy(
             "Let the client's application ask for more at a time (larger fetches, pipelining, fewer and larger "
-            "requests), keep its connections open, or run it closer to the server."
+            "requests), or run it closer to the server."
         ),
     )
 

@@ -56,7 +56,7 @@ def clock_text(clock: ClockOffset) -> str:
     between = " and ".join("unknown" if bound is None else _signed(bound) for bound in bounds)
     agreeing = f"{clock.agreeing:,} of {count_text(clock.samples, 'sample')} agree"
     if clock.method == "same_clock":
-        return f"clock: the same as the capture's (between {between}; {agreeing})"
+        return f"clock: taken as the capture's: its offset is between {between} ({agreeing})"
     return f"clock: the capture's is {_signed(clock.offset_ns)} to the host's (between {between}; {agreeing})"
 
 

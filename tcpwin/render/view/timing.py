@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcpwin.analysis import Direction, Event, RoundTrips
+from tcpwin.analysis.exchanges import FEWEST_FOR_P95
 from tcpwin.limits import Algorithm, Connection
 from tcpwin.units import bytes_text, count_text, time_text
 
@@ -35,7 +36,7 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
         trips = count_text(direction.idle_restart_round_trips, "round trip")
         cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
         cost = f"{trips} lost, {time_text(direction.idle_restart_cost_ns)}"
-        lines.append(f"idle restarts: {cut} after {direction.idle_restarts:,} of them: {cost}")
+        lines.append(f"idle restarts: {cut} after {count_text(direction.idle_restarts, 'pause')}: {cost}")
     # If something else stops the sender, that ends its bursts, not the application.
     is_own_pace = direction.budget_application_ns >= OWN_PACE * connection.duration_ns
     if direction.messages >= MESSAGES_FOR_SHARES and is_own_pace:
@@ -90,10 +91,10 @@ def _answers_text(connection: Connection, direction: Direction) -> str:
     p50, p95, longest = (time_text(ns) for ns in (direction.work_p50_ns, direction.work_p95_ns, direction.work_max_ns))
     spread = ""
     if direction.turns > 1:
-        p95 = f", p95 {p95}" if direction.turns >= MESSAGES_FOR_SHARES else ""
+        p95 = f", p95 {p95}" if direction.turns >= FEWEST_FOR_P95 else ""
         spread = f" (median){p95}, longest {longest}"
     if direction is connection.a_to_b:
-        return f"requests: {direction.turns:,}, {p50} after the answer before{spread}"
+        return f"requests: {direction.turns:,} after an answer, {p50} later{spread}"
     each = " each" if direction.turns > 1 else ""
     round_trip = "" if connection.path_rtt_ns is None else f"; round trip {time_text(connection.path_rtt_ns)}{each}"
     return f"answers: {direction.turns:,}, after {p50} of work{spread}{round_trip}"
@@ -105,7 +106,7 @@ def _first_byte_text(direction: Direction) -> str:
     )
     if direction.turns == 1:
         return p50
-    if direction.turns < MESSAGES_FOR_SHARES:
+    if direction.turns < FEWEST_FOR_P95:
         return f"{p50} (median), {p99} at most"
     return f"{p50} (median), p95 {p95}, p99 {p99}"
 
