@@ -28,8 +28,8 @@ MOST_EXCHANGES = 1 << 19
 MOST_GROUPS = 1000
 """Maximum number of groups; those with the most time come first."""
 FRAMES_SHOWN = 3
-FEWEST_FOR_P95 = 5
-"""With fewer exchanges, the 95th percentile equals the maximum."""
+FEWEST_FOR_P95 = 20
+"""With fewer values, the 95th percentile by nearest rank is the maximum."""
 FEW = 0.2
 """Maximum share of the answers that counts as a few slow ones."""
 

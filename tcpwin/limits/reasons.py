@@ -76,7 +76,7 @@ def _window_sum(seen: Seen) -> str:
     parts_ns = {
         "with the window full (no room for another segment)": items_ns["window_full"] + items_ns["small_window"],
         f"at zero window (no room offered, {times})": items_ns["zero_window"],
-        "while the application was slow to read": items_ns["reader"],
+        "with the window open again, but kept small by unread data": items_ns["reader"],
     }
     total_ns = sum(parts_ns.values())
     parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
@@ -110,7 +110,10 @@ def _ceiling(seen: Seen, window_bytes: int) -> str:
 
 
 def _kernel_words(seen: Seen) -> str:
-    return "" if seen.budget.kernel is None else f"; share from the {seen.sender}'s kernel (rwnd_limited)"
+    if seen.budget.kernel is None:
+        return ""
+    counted = time_text(seen.budget.kernel.rwnd_limited_ns)
+    return f"; the {seen.sender}'s kernel counted {counted} of it (rwnd_limited)"
 
 
 def _application(seen: Seen) -> str:

@@ -38,10 +38,11 @@ _MEANINGS = {
     "subflow_silent": "The {sender} sent nothing on this subflow of Multipath TCP.",
     "paced_or_idle": "The {sender} had nothing to send, or paced its segments one by one.",
     "answering": "The {responder}'s application took {time} to answer{median}. If that is too long, look there.",
-    "asked_late": "Everything was answered; the {requester} waited {time} in all before its next requests ({count}).",
+    "asked_late": "Everything was answered; then the {requester} asked for nothing for {time} in all.",
     "chatty": "{count} took a round trip of {time} each.",
     "nothing_asked": "The last answer was complete, and the {requester} asked for nothing more.",
     "interleaved": "Both sides send at any time, so the packets do not show whose turn it was.",
+    "nagle_held": "Nagle's algorithm on the {sender} holds small segments back until they come.",
     "path_filled": "The transfer uses all that the path gives: only a faster path would help.",
     "path_shared": "It had at most {had} of the path's {path}: its queue is shared, or it has not grown back since the "
     "queue overflowed.",
@@ -134,10 +135,10 @@ class Statement(NamedTuple):
         """The first sentence, without its full stop; if there is no problem, it begins by saying so."""
         if self.is_empty or self.is_unnamed:
             return self.named
-        if self.limit == "middlebox" or self._is_closed_under_request:
+        if self.limit in ("middlebox", "peer_silent") or self._is_closed_under_request:
             return f"Broken by {self.named}"
         if self.limit == "handshake" and self.standing != "limited" and share_text(self.share) == "100 %":
-            return f"Nothing to fix: only {self.named}, and no data"
+            return f"Nothing to judge: only {self.named}, and no data"
         if self.standing == "limited" and self.second is None and 0 < self.share < SMALL_SHARE:
             return f"Limited in part by {self.named}"
         return f"{_STANDINGS[self.standing]} {self.named}"
@@ -194,8 +195,7 @@ class Statement(NamedTuple):
         if self.meaning == "path_shared":
             return {"had": rate_text(self.number), "path": rate_text(self.other)}
         if self.meaning == "asked_late":
-            total_ns = int(self.number * self.other)
-            return {"time": time_text(total_ns), "count": count_text(int(self.other), "request")}
+            return {"time": time_text(int(self.number * self.other))}
         if self.meaning == "chatty":
             return {"count": count_text(int(self.number), "exchange"), "time": time_text(int(self.other))}
         return {"time": time_text(int(self.number)), "median": " (median)" if self.other else ""}

@@ -127,7 +127,10 @@ class _Writer:
             if serious:
                 yield f"Also found: {serious}."
             return
-        by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
+        names = [LIMIT_NAMES[limit] for limit in self.problems]
+        if len(names) > 1:
+            names = [f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items()]
+        by_limit = ", ".join(names)
         yield f"{count_text(len(self.ids), 'connection')} with a problem: {by_limit}. ({least})"
         if shared := _first_texts([each for each in self.warned if each.connection is None]):
             yield f"Also found: {shared}."

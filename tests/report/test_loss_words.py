@@ -167,7 +167,7 @@ def test_idle_restart() -> None:
         the_line(name, "messages:")
         == "messages: 20, first byte sent to last byte arrived: median 271 ms, p95 271 ms, p99 271 ms"
     )
-    restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips lost, 3.42 s"
+    restarts = "idle restarts: the congestion window was cut after 19 pauses: 19 round trips lost, 3.42 s"
     assert the_line(name, "idle restarts:") == restarts
     assert restarts in detail_of(name)
     [frames] = [line for line in detail_of(name) if line.startswith("idle restarts: bursts resume at frame ")]
@@ -184,7 +184,7 @@ def test_idle_restarts_of_little_cost_are_not_a_problem(tmp_path: Path) -> None:
     assert connection.verdict.also is None
     assert verdict_lines(lines)[1] == ""
     cost_ms = direction.idle_restart_cost_ns / 1e6
-    assert f"idle restarts: the congestion window was cut after 1 of them: 1 round trip lost, {cost_ms:.3g} ms" in lines
+    assert f"idle restarts: the congestion window was cut after 1 pause: 1 round trip lost, {cost_ms:.3g} ms" in lines
 
 
 def test_an_idle_restart_after_a_closed_window() -> None:
@@ -292,7 +292,7 @@ def test_answers_and_messages(tmp_path: Path) -> None:
     assert line == "answers: 4, after 60.1 µs of work (median), longest 83.7 µs; round trip 14 µs each"
     _, lines, _ = told(turns_ladder(6), tmp_path)
     # 10 ms at b, captured at b's end, where the path's 40 ms do not delay b's answer.
-    assert "answers: 6, after 10 ms of work (median), p95 10 ms, longest 10 ms; round trip 40 ms each" in lines
+    assert "answers: 6, after 10 ms of work (median), longest 10 ms; round trip 40 ms each" in lines
 
 
 def turns_ladder(turns: int) -> str:

@@ -125,7 +125,8 @@ def _remedy(case: Case, bound: Bound) -> Remedy:
     if bound.cause == "off":
         lines = (f"sysctl -w {MODERATE}=1", *lines)
     return Remedy(
-        f"Let {receiver}'s receive buffer grow. `ss -tm` shows whether its program fixed it (SO_RCVBUF).",
+        f"Let {receiver}'s receive buffer grow: if its program sets SO_RCVBUF, remove that, else raise "
+        "net.ipv4.tcp_rmem.",
         settings=lines,
         side_effects="Each connection may use that much memory; net.ipv4.tcp_mem limits all of them.",
     )

@@ -80,9 +80,9 @@ def keep_alive_remedy(asker: str, found: ResetOrigin) -> Remedy:
     survived_s = found.earlier_idle_ns // SECOND_NS
     interval_s = max(min(bound_s, max(survived_s, bound_s // 4)), 1)
     return Remedy(
-        f"Send keep-alives more often than every {time_text(found.idle_ns)}, for instance every {interval_s} s (socket "
-        f"options SO_KEEPALIVE and TCP_KEEPIDLE on {asker}), or raise the idle time-out of the load balancer, NAT or "
-        "firewall. Close pooled connections that were idle for longer.",
+        f"Send keep-alives well within {time_text(found.idle_ns)}, for instance every {interval_s} s (socket options "
+        f"SO_KEEPALIVE and TCP_KEEPIDLE on {asker}), or raise the idle time-out of the load balancer, NAT or firewall. "
+        "Or let connection pools close what is idle before the device forgets it.",
         settings=(f"sysctl -w net.ipv4.tcp_keepalive_time={interval_s}",),
         side_effects="The sysctl has an effect only on sockets with SO_KEEPALIVE.",
     )

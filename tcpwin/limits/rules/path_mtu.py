@@ -126,14 +126,23 @@ def _remedy(case: Case, found: SizeLimit) -> Remedy:
     elif found.arrived and most - least > WIDE_BYTES:
         advice = (
             f"Find the path's MTU, between {least:,} and {most:,} bytes (`ping -M do -s SIZE`), and clamp the MSS in "
-            f"both directions where it falls ({clamp:,} bytes is known to pass)"
+            f"both directions where it falls (an MSS of {clamp:,} bytes is known to pass)"
         )
     else:
         to = f" to {clamp:,} bytes" if found.arrived else ""
         advice = f"Clamp the MSS{to} in both directions where the path's MTU falls"
+    if found.mtu is not None and case.data.view == "sender":
+        others = (
+            f"Or lower the MTU of {case.the_sender}'s interface. The ICMP errors do arrive there, but finding the size "
+            "again costs time whenever the path is new."
+        )
+    else:
+        others = (
+            f'Any of these helps, too: ICMP "{icmp}" let through to {case.the_sender}; tcp_mtu_probing switched on '
+            "there, which needs no ICMP; a lower MTU of its interface."
+        )
     return Remedy(
-        f'{advice}. Or let ICMP "{icmp}" through to {case.the_sender}, switch on tcp_mtu_probing there, which needs no '
-        "ICMP, or lower the MTU of its interface.",
+        f"{advice}. {others}",
         settings=(
             "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
             "sysctl -w net.ipv4.tcp_mtu_probing=1",

@@ -121,7 +121,8 @@ def _small_window(case: Case, held: HeldBack, frames: tuple[int, ...]) -> Findin
             "round trip.",
         ),
         remedy=Remedy(
-            f"Let {case.the_receiver}'s receive buffer grow. `ss -tm` shows whether its program fixed it (SO_RCVBUF).",
+            f"Let {case.the_receiver}'s receive buffer grow: if its program sets SO_RCVBUF, remove that, else raise "
+            "net.ipv4.tcp_rmem.",
             settings=larger_buffer(case),
             side_effects="Each connection may use that much memory; net.ipv4.tcp_mem limits all of them.",
         ),

@@ -96,6 +96,7 @@ facts! {
     DirectionFacts DirectionView DirectionField direction_field;
     zero_window_episode_count: i64,
     zero_window_ns: i64,
+    nagle_delays: i64,
     window_limited_ns: i64,
     receive_window_max_bytes: Option<i64>,
     receive_window_mean_bytes: Option<f64>,

@@ -51,6 +51,8 @@ codes! {
     NothingAsked "nothing_asked",
     /// Both sides send whenever they like.
     Interleaved "interleaved",
+    /// Nagle's algorithm held small segments back until a delayed ACK came.
+    NagleHeld "nagle_held",
 }
 
 codes! {
@@ -282,7 +284,14 @@ impl Seen<'_> {
                 usual.meaning(Meaning::StillGrowing)
             }
             Limit::IdleRestart => sure(self.by_place()).fix(Fix::KeepWindowAfterIdle),
-            Limit::DelayedAck | Limit::Nagle => usual.fix(Fix::WriteWholeMessages),
+            Limit::DelayedAck => usual
+                .meaning(if self.facts.data.nagle_delays > 0 {
+                    Meaning::NagleHeld
+                } else {
+                    Meaning::Plain
+                })
+                .fix(Fix::WriteWholeMessages),
+            Limit::Nagle => usual.fix(Fix::WriteWholeMessages),
             Limit::Handshake => self.handshake(),
             Limit::PeerSilent => usual.fix(Fix::CheckPeer),
             Limit::Capture => sure(Confidence::Possible),
