@@ -95,7 +95,7 @@ def test_text_names_the_hosts() -> None:
         ["host", "rcv"],
         ["host", "snd"],
     ]
-    assert sum("clock: the same as the capture's" in line for line in lines) == 2
+    assert sum("clock: taken as the capture's" in line for line in lines) == 2
 
 
 def test_standard_input_is_the_capture() -> None:

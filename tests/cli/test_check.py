@@ -35,8 +35,8 @@ PARAGRAPH = [
     "whether unread data (Recv-Q) fills the buffer.",
     "Cost: about 28.1 s (at least 6.1 s): without this limit it would have taken 2 s instead of 30.1 s",
     "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
-    "6.1 s at zero window (no room offered, 66 times) + 1.49 s while the application was slow "
-    "to read; "
+    "6.1 s at zero window (no room offered, 66 times) + 1.49 s with the window open again, "
+    "but kept small by unread data; "
     "frame.number in {1627, 1628, 1577, 1578, 1474, 1475} "
     "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
     "",
