@@ -174,3 +174,20 @@ async def test_one_slot_is_reserved_for_the_owner() -> None:
     assert worker.begun[-1] == BEN
     await worker.end_all()
     await asyncio.gather(*tasks)
+
+
+@in_loop
+async def test_a_slot_is_not_lost_to_a_request_that_is_just_cancelled() -> None:
+    """The grant failed, after the slot had been counted as taken."""
+    only = slots(1, outlasts_callers=True)
+
+    async def hold() -> None:
+        async with only.take():
+            pass
+
+    async with only.take():
+        waiting = asyncio.create_task(hold())
+        await asyncio.sleep(0)
+        waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert (only.taken, only.waiting) == (0, 0)

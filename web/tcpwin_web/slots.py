@@ -192,7 +192,9 @@ class FairSemaphore:
 
     def _grant(self) -> None:
         while self.taken < self.count:
-            allowed = [each for each in self._waiting if self._may_hold_more(each.caller)]
+            # One that has just been cancelled leaves the queue in its next step.
+            there = (each for each in self._waiting if not each.granted.done())
+            allowed = [each for each in there if self._may_hold_more(each.caller)]
             if not allowed:
                 return
             chosen = min(
