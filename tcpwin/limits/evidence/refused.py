@@ -52,5 +52,8 @@ def refused_near_edge(case: Case) -> RefusedNearEdge | None:
     lost, sent = data.first_losses, data.unique_bytes
     if lost < FEWEST or not sent:
         return None
+    # A receiver that takes back its window drops what lies beyond it, for want of a reader and not of memory.
+    if data.window_shrinks >= data.lost_near_edge_times:
+        return None
     found = RefusedNearEdge(lost, data.lost_near_edge, data.sent_near_edge_bytes / sent, data.lost_near_edge_times)
     return found if found.is_shown else None
