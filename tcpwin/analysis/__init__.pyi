@@ -17,6 +17,7 @@ from tcpwin.analysis.endpoint import Endpoint as Endpoint
 from tcpwin.analysis.event_columns import EventColumns as EventColumns
 from tcpwin.analysis.event_columns import StallColumns as StallColumns
 from tcpwin.analysis.exchanges import EXCHANGE_COLUMNS as EXCHANGE_COLUMNS
+from tcpwin.analysis.exchanges import FEWEST_FOR_P95 as FEWEST_FOR_P95
 from tcpwin.analysis.exchanges import GROUPS as GROUPS
 from tcpwin.analysis.exchanges import ExchangeGroup as ExchangeGroup
 from tcpwin.analysis.exchanges import Exchanges as Exchanges

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tcpwin.analysis import Direction, DirectionName, MeasuredConnection
-from tcpwin.analysis.exchanges import FEWEST_FOR_P95
+from tcpwin.analysis import FEWEST_FOR_P95, Direction, DirectionName, MeasuredConnection
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.roles import role_of
 from tcpwin.limits.tables import LIMIT_NAMES, RECOVERY_ITEMS

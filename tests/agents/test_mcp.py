@@ -181,7 +181,7 @@ def test_a_figure_as_picture_and_as_data() -> None:
     assert drawn["data"]
     assert len(json.dumps(drawn)) < 4 * MOST_CHARACTERS
     [said] = refusals(CAPTURES, ("draw_figure", {**arguments, "figure": "nonsense"}))
-    assert said.startswith("unknown figure 'nonsense': choose one of window, path, ")
+    assert said.startswith("unknown figure 'nonsense': choose one of window, budget, path, ")
 
 
 def test_a_rules_page() -> None:

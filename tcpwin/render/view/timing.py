@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Direction, Event, RoundTrips
-from tcpwin.analysis.exchanges import FEWEST_FOR_P95
+from tcpwin.analysis import FEWEST_FOR_P95, Direction, Event, RoundTrips
 from tcpwin.limits import Algorithm, Connection
 from tcpwin.units import bytes_text, count_text, time_text
 
