@@ -56,7 +56,8 @@ def _upload(step: int, folder: Path, url: str | None, capture: bytes) -> None:
     with service(folder, url) as client:
         asyncio.Handle._run = counted  # type: ignore[method-assign]
         answer = client.post(f"{API}/uploads", params={"name": "a.pcap"}, content=capture)
-        (folder / ACCEPTED).write_text(answer.json()["id"])
+        (folder / "accepting").write_text(answer.json()["id"])
+        (folder / "accepting").rename(folder / ACCEPTED)
         place = f"{API}/captures/{answer.json()['id']}"
         # Questions are steps, too.
         while client.get(place).json()["status"] != "done":

@@ -20,6 +20,7 @@ from web.postgres import ON_BOTH, Postgres
 from web.running import Host
 from web.test_bad_days import held_by
 
+from tcpwin_web import Settings, create_app
 from tcpwin_web.jobs.executor import LostError, ProcessExecutor
 from tcpwin_web.results import layout
 from tcpwin_web.storage import DataFolder
@@ -92,6 +93,22 @@ def test_a_kill_while_results_are_replaced(tmp_path: Path) -> None:
     data.prepare()
     assert (data.results("a") / layout.CAPTURE).read_text() == "old"
     assert [path.name for path in data.results("a").parent.iterdir()] == ["a"]
+
+
+def test_results_without_a_capture_are_deleted_at_the_start(
+    database_url: str | None, capture: bytes, tmp_path: Path
+) -> None:
+    def service() -> TestClient:
+        settings = Settings(data=tmp_path / "data", workers=1, database_url=database_url)
+        return TestClient(create_app(settings), base_url="http://localhost")
+
+    with service() as client:
+        id = analysed(client, capture)
+    results = DataFolder(tmp_path / "data").results(id).parent
+    (results / "gone" / "details").mkdir(parents=True)
+    with service() as client:
+        assert client.get(f"{API}/captures/{id}/analysis").status_code == 200
+        assert [path.name for path in results.iterdir()] == [id]
 
 
 def write_for_a_while(place: Path) -> None:

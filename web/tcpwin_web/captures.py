@@ -345,8 +345,10 @@ class Captures:
         """Clean up after an earlier service before this one starts, and queue results of earlier versions again."""
         hashes, ids = self._data.doubtful()
         await self._forget_unused(hashes)
+        # A worker may have written after its capture was deleted, as the service ended.
+        with_results = {*ids, *await asyncio.to_thread(self._data.ids_with_results)}
         async with self._database.change() as session:
-            there = set(await session.scalars(select(Capture.id).where(Capture.id.in_(ids))))
+            there = set(await session.scalars(select(Capture.id)))
             await session.execute(
                 update(Capture).where(Capture.status == "open").values(status="failed", failure=INTERRUPTED)
             )
@@ -354,7 +356,7 @@ class Captures:
             for capture in await session.scalars(select(Capture).where(Capture.status == "done", is_old)):
                 session.add(Job(capture_id=capture.id))
                 capture.status, capture.results_version = "queued", None
-        for capture_id in set(ids) - there:
+        for capture_id in with_results - there:
             await asyncio.to_thread(self._data.forget_results, capture_id)
         await asyncio.to_thread(self._data.clear_incoming)
 

@@ -187,6 +187,10 @@ class DataFolder:
             raise ValueError("no id")
         return self._results / capture_id
 
+    def ids_with_results(self) -> Sequence[str]:
+        """Return the ids of captures that have a folder of results."""
+        return [each.name for each in os.scandir(self._results) if _ID.fullmatch(each.name)]
+
     def forget_results(self, capture_id: str) -> None:
         """Delete a capture's results, finished or not."""
         shutil.rmtree(self.results(capture_id), ignore_errors=True)
