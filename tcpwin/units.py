@@ -1,7 +1,8 @@
 """Numbers and names as people read them: the one place that writes a value with its unit.
 
-Three significant digits at most, sizes in powers of 1000 (kB = 1,000 bytes), rates in bit/s. The same value reads the
-same in the terminal, in findings, in reports and on the service's pages. ``standalone/page/report.js`` is its twin.
+Three significant digits at most; from two minutes on, whole minutes and seconds. Sizes are in powers of 1000 (kB =
+1,000 bytes), rates in bit/s. The same value reads the same in the terminal, in findings, in reports and on
+the service's pages. ``render/report/page/report.js`` is its twin.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _TIMES = (
     ("d", 86_400 * 10**9, 3),
 )
 _SMALLER = {"min": ("s", 10**9), "h": ("min", 60 * 10**9), "d": ("h", 3600 * 10**9)}
-"""What is left of whole minutes, hours and days is written in."""
+"""Units of the remainder after whole minutes, hours and days."""
 
 
 def time_text(ns: float | None) -> str:

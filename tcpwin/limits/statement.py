@@ -13,7 +13,7 @@ from tcpwin.units import count_text, rate_text, share_text, time_text
 
 EMPTY = "Too short to judge."
 SMALL_SHARE = 0.1
-"""A limit of less of the time is no answer to what took the rest."""
+"""Below this share, the limit does not explain where most of the time went."""
 UNNAMED = {
     "none": "Nothing limited it",
     "capture": "Not known what limited it for {share} of the time",

@@ -123,7 +123,7 @@ def test_a_service_waits_for_the_workers_of_a_killed_one(tmp_path: Path) -> None
     executor = ProcessExecutor(1, memory_bytes=1 << 34, seconds=HANG_S, held=killed.workers)
     writing = executor.submit(write_for_a_while, tmp_path)
     until((tmp_path / "begun").exists)
-    # What the kernel does when a service is killed; its workers end only later.
+    # The kernel releases this lock when it kills a service; the workers end a little later.
     os.close(killed._lock)  # type: ignore[arg-type]
     DataFolder(tmp_path / "data").prepare()
     assert (tmp_path / "ended").exists()

@@ -1,4 +1,4 @@
-"""What the sets of drawn worlds share: drawing, running those that lack a line, and the table of right verdicts."""
+"""Code shared by the sets of drawn worlds: drawing, resuming a run, and the table of right verdicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def in_order(stories: Iterable[str], key: str, number: int) -> str:
 
 
 def apart(act: Callable[[], None]) -> None:
-    """Run a function in a process of its own."""
+    """Run a function in a separate process."""
     number = os.fork()
     if not number:
         status = 1

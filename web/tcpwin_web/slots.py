@@ -192,7 +192,7 @@ class FairSemaphore:
 
     def _grant(self) -> None:
         while self.taken < self.count:
-            # One that has just been cancelled leaves the queue in its next step.
+            # A waiter that was just cancelled has not left the queue yet.
             there = (each for each in self._waiting if not each.granted.done())
             allowed = [each for each in there if self._may_hold_more(each.caller)]
             if not allowed:

@@ -138,8 +138,8 @@ def _remedy(case: Case, found: SizeLimit) -> Remedy:
         )
     else:
         others = (
-            f'Any of these helps, too: ICMP "{icmp}" let through to {case.the_sender}; tcp_mtu_probing switched on '
-            "there, which needs no ICMP; a lower MTU of its interface."
+            f'Alternatively, let ICMP "{icmp}" through to {case.the_sender}, switch on tcp_mtu_probing there (it needs '
+            "no ICMP), or lower the MTU of its interface."
         )
     return Remedy(
         f"{advice}. {others}",

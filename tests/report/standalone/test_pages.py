@@ -40,6 +40,6 @@ def test_a_pdf_has_at_most_twelve_pages(tool: Callable[[str], str], name: str) -
     assert 4 < len(pages) <= MOST_PAGES
     printed = report.printed
     assert len(printed.shown_ids) == min(3, len(report.shown_ids))
-    # One figure over time for each connection described in full; its title goes on with a ligature.
+    # One figure over time for each connection described in full. The rest of its title contains a ligature.
     text = " ".join("".join(page.extract_text() for page in pages).split())
     assert text.count("Window and bytes in") >= len(printed.shown_ids)
