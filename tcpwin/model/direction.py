@@ -50,11 +50,14 @@ class DirectionFields:
         window_full: Segments that ended exactly at the right edge of the window.
         window_near_full: Segments that left less than one segment's room below the right edge.
         window_overrun: Segments that ended beyond every right edge advertised so far.
-        first_losses: Segments that were captured, and retransmitted for another reason than go-back-N.
-        lost_near_edge: Of these, segments sent near the right edge (a quarter of the largest window) of a window that
-            had shrunk by a fifth of its maximum or more.
-        lost_near_edge_times: Times at which these were lost, each after the retransmission of those before.
-        sent_near_edge_bytes: All data sent in such a position.
+        loss_times: Times at which data was lost, each after the retransmission of what was lost before.
+        loss_times_unread: Of these, times at which `loss_unread_share` of the receiver's largest window or more was
+            filled by unread data, as the last ACK shows.
+        loss_unread_share: The share, a quarter or more in steps of an eighth, that explains the most losses; none if
+            chance explains them.
+        loss_unread_arrived_share: Share of all acknowledged data that arrived while so much was unread.
+        loss_unread_chance: Probability, at most, that a path that loses at any time would have lost so often while so
+            much was unread (Chernoff's bound).
         window_updates: ACKs from the receiver that changed nothing but the window.
         window_shrinks: ACKs that moved the right edge to the left by at least one unit of the scale.
         sub_mss_windows: Accepted windows above zero that are smaller than one segment.
@@ -266,10 +269,11 @@ class DirectionFields:
     window_full: int
     window_near_full: int
     window_overrun: int
-    first_losses: int
-    lost_near_edge: int
-    lost_near_edge_times: int
-    sent_near_edge_bytes: int
+    loss_times: int
+    loss_times_unread: int
+    loss_unread_share: float | None
+    loss_unread_arrived_share: float | None
+    loss_unread_chance: float | None
     window_updates: int
     window_shrinks: int
     sub_mss_windows: int

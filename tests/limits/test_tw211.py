@@ -78,12 +78,75 @@ def test_refusals_are_the_hosts_fault_and_random_loss_is_not(tmp_path: Path, nea
     assert verdict.is_problem
     assert "path" not in (verdict.fix or "path")
     data = analysis.connections[0].a_to_b
-    # One in each of the twelve rounds; a quarter of the window is eleven segments.
-    assert (data.first_losses, data.lost_near_edge, data.lost_near_edge_times) == (12, 12, 12), near
-    assert data.sent_near_edge_bytes <= 12 * 13 * 1460
+    # One in each of the twelve rounds, after all but the last of 44 segments.
+    assert (data.loss_times, data.loss_times_unread, data.loss_unread_share) == (12, 12, 0.875), near
+    # In each round the last five segments before.
+    assert data.loss_unread_arrived_share == pytest.approx(5 / 44, abs=0.001)
     other = shrinking(False, near).analyze(tmp_path).connections[0]
     assert "receiver_memory" not in (other.verdict.limit, other.verdict.also), near
-    assert other.a_to_b.lost_near_edge == 0
+    assert (other.a_to_b.loss_times, other.a_to_b.loss_times_unread) == (12, 0)
+
+
+def refused_until_read(near: str, *, stray: int = 0, options: tuple[str, str] = scaled(7), six: bool = False) -> Story:
+    """In four rounds the reader stops, and everything is refused until it reads, as on the patched kernel.
+
+    The window falls from 64 kB to 24 kB; what follows, and the timer's first two tries, get no answer. `stray` segments
+    are lost on the path in between.
+    """
+    story = Story()
+    if six:
+        story.lines.insert(0, "ip 6")
+    story.handshake(options=options, scaled=(502, 502), near=near)
+    there_s, back_s = (0.04, 0.0) if near == "a" else (0.0001, 0.04)
+
+    def accepted(window: int) -> None:
+        story.burst("a", 2).wait(there_s).ack("b", window=window)
+        story.wait(back_s)
+
+    for number in range(4):
+        for _ in range(40):
+            accepted(502)
+        if number < stray:
+            first = story.next["a"]
+            if near == "a":
+                story.data("a", 1460)
+            else:
+                story.next["a"] += 1460
+            story.burst("a", 3).wait(there_s)
+            for _ in range(3):
+                story.ack("b", first)
+            story.wait(back_s).step("a", "A", "len 1460", seq=first)
+            story.wait(there_s).ack("b")
+            story.wait(back_s)
+        for taken in range(1, 15):
+            accepted(502 - 22 * taken)
+        refused = story.next["a"]
+        story.burst("a", 6)
+        for pause_s in (0.3, 0.6):
+            story.wait(pause_s).step("a", "A", "len 1460", seq=refused)
+        story.wait(0.8).ack("b", refused, window=502)
+        story.wait(0.4)
+        for each in range(6):
+            story.step("a", "A", "len 1460", seq=refused + 1460 * each)
+            story.wait(there_s).ack("b", refused + 1460 * (each + 1), window=502)
+            story.wait(back_s)
+    return story
+
+
+@pytest.mark.parametrize("near", ["a", "b"])
+@pytest.mark.parametrize("stray", [0, 3])
+@pytest.mark.parametrize("six", [False, True])
+def test_what_is_refused_until_the_reader_returns_is_no_outage(
+    tmp_path: Path, near: str, stray: int, six: bool
+) -> None:
+    """As in lab worlds memory-41-004 and -006, where more memory at the receiver saves half and a third of the time."""
+    analysis = refused_until_read(near, stray=stray, six=six).analyze(tmp_path)
+    verdict, data = analysis.connections[0].verdict, analysis.connections[0].a_to_b
+    assert (data.loss_times, data.loss_times_unread) == (4 + stray, 4), near
+    assert (verdict.limit, verdict.owner) == ("receiver_memory", "server_host"), near
+    assert "memory" in (verdict.fix or ""), near
+    assert judged(analysis, "TW211")
+    assert not judged(analysis, "TW313")
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:

@@ -16,11 +16,23 @@ from tcpwin.limits import Finding
 def test_an_outage_of_the_path(tmp_path: Path, sender: str, heard: bool) -> None:
     verdict, analysis = answer(outage(near=sender, sender=sender, heard=heard), tmp_path)
     [finding] = judged(analysis, "TW313")
-    assert (verdict.limit, verdict.owner) == ("path_outage", "network")
+    assert (verdict.limit, verdict.owner, verdict.confidence) == ("path_outage", "network", "likely")
     assert verdict.cost_ns == pytest.approx(3.1e9, rel=0.2)
     assert isinstance(finding, Finding)
     assert ("packets arrived" in finding.text) == heard
     assert "TW312" not in codes(analysis)
+
+
+@pytest.mark.parametrize("sender", ["a", "b"])
+@pytest.mark.parametrize("heard", [False, True])
+def test_unread_data_leave_a_doubt(tmp_path: Path, sender: str, heard: bool) -> None:
+    """A receiver that ran out of memory may have refused all of it."""
+    verdict, analysis = answer(outage(near=sender, sender=sender, heard=heard, unread=True), tmp_path)
+    [finding] = judged(analysis, "TW313")
+    assert (verdict.limit, verdict.confidence, finding.confidence) == ("path_outage", "possible", "possible")
+    assert "refused all data" in finding.text
+    assert "TcpExtTCPRcvQDrop" in (verdict.fix or "")
+    assert "ran out of memory" in (finding.evidence.ruled_out or "")
 
 
 def test_single_losses_are_no_outage(tmp_path: Path) -> None:

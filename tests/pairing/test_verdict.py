@@ -10,6 +10,7 @@ import pytest
 from cases import all_cases
 from pairing.pairs import captures, data_direction
 from reference import ROOT
+from stories.boxes import outage
 from worlds.truths import Truth, read_truths
 
 import tcpwin
@@ -144,6 +145,22 @@ def test_drops_beyond_a_point_in_between_are_not_the_receivers() -> None:
     refused, beyond = by(crossing), by(replace(crossing, is_at_receiver=False))
     assert (refused.limit, refused.owner) == ("receiver_memory", "client_host")
     assert (beyond.limit, beyond.owner) == ("path_loss", "network")
+
+
+def test_what_the_receiver_refused_for_a_time_is_no_outage(tmp_path: Path) -> None:
+    """The sender's packets show an outage; the receiver's capture shows that everything arrived, or that it did not."""
+    near = outage(near="a", sender="a").write(tmp_path, "near")
+    [alone] = tcpwin.analyze(near).connections
+    assert alone.verdict.limit == "path_outage"
+    lost = made(known=30, lost=7, retransmissions=7, for_lost=7)
+    for crossing, limit in (
+        (replace(lost, lost=0, for_lost=0, for_refused=7), "receiver_memory"),
+        (lost, "path_outage"),
+    ):
+        verdict = judge_directions(alone, alone.findings, {"a_to_b": crossing})["a_to_b"]
+        assert verdict.limit == limit
+        assert verdict.owner == ("server_host" if limit == "receiver_memory" else "network")
+        assert ("TcpExtTCPRcvQDrop" in (verdict.fix or "")) == (limit == "receiver_memory")
 
 
 def test_a_queue_on_the_way_back_makes_the_paths_rate_doubtful() -> None:

@@ -82,12 +82,16 @@ def waits(pause_s: float, tries: int = 4) -> Story:
     return story
 
 
-def outage(*, near: str, sender: str, heard: bool = False) -> Story:
-    """Three rounds pass; then all is lost for 3 s, and the timer's fourth try arrives; then three more rounds."""
+def outage(*, near: str, sender: str, heard: bool = False, unread: bool = False) -> Story:
+    """Three rounds pass; then all is lost for 3 s, and the timer's fourth try arrives; then three more rounds.
+
+    unread: the window shrinks before, because the receiver's application does not read.
+    """
     story = Story().handshake(RTT_S, near=near)
     peer = "a" if sender == "b" else "b"
-    for _ in range(3):
-        story.burst(sender, 4).wait(RTT_S).ack(peer)
+    for number in range(3):
+        window = {"window": 502 - 80 * number} if unread else {}
+        story.burst(sender, 4).wait(RTT_S).ack(peer, **window)
     first = story.next[sender]
     story.burst(sender, 4)
     for pause_s in (0.3, 0.6, 1.2):

@@ -14,8 +14,8 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
-from tcpwin.limits.evidence.refused import refused_near_edge
-from tcpwin.limits.finding import of_many
+from tcpwin.limits.evidence.refused import lost_unread
+from tcpwin.limits.finding import Remedy, of_many
 from tcpwin.limits.reader import is_tight
 from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
@@ -137,11 +137,21 @@ def has_known_windows(data: Direction) -> bool:
     return data.window_scale.state not in ("unknown", "syn_only")
 
 
+def memory_remedy(case: Case) -> Remedy:
+    """Return the advice for a receiver that ran out of memory for data within its window."""
+    return Remedy(
+        f"Give {case.the_receiver} the memory that its window promises, or make its application read faster. Check "
+        "`nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned).",
+        side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
+    )
+
+
 def culprit(case: Case, events: Sequence[Event]) -> Culprit:
     """Distinguish loss on the path from a receiver that refuses segments.
 
-    The receiver's counters decide. Without them, originals captured near the receiver count as arrived. If the
-    receiver's window was tight (`is_tight`), the question stays open.
+    The receiver's counters decide. Without them, originals captured near the receiver count as arrived, and losses
+    that met unread data (`lost_unread`) as refused. If the receiver's window was tight (`is_tight`), the question
+    stays open.
     """
     receiver = case.the_receiver
     counted = _receiver_counters(case)
@@ -172,12 +182,12 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "likely",
             f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured near it.",
         )
-    if is_tight(data, busy_ns(case)) and (near := refused_near_edge(case)) is not None:
+    if (unread := lost_unread(case)) is not None:
         return Culprit(
             "host",
             f"at {receiver}, which ran out of memory for them",
             "likely",
-            f"Not the path: {near.text}.",
+            f"Not the path: {unread.text}.",
         )
     if is_tight(data, busy_ns(case)):
         return Culprit(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.packets import Packets, Sent, packets_of, sent_of
+from tcpwin.limits.evidence.packets import SYN, Packets, Sent, packets_of, sent_of
+from tcpwin.limits.evidence.refused import lost_unread
 from tcpwin.limits.evidence.sizes import find_size_limit
 from tcpwin.limits.roles import other_side
 from tcpwin.units import time_text
@@ -37,6 +38,8 @@ class Outage(NamedTuple):
         tries: times at which the sender tried.
         heard: packets of the other side captured meanwhile, after a round trip: its direction worked.
         frames: frames of the first lost segments, and of the one that arrived.
+        unread_share: share of the receiver's largest window that was missing from the last window before the sender
+            tried again: data that its application had not read.
     """
 
     start_ns: int
@@ -45,6 +48,7 @@ class Outage(NamedTuple):
     tries: int
     heard: int
     frames: tuple[int, ...]
+    unread_share: float
 
     @property
     def duration_ns(self) -> int:
@@ -66,7 +70,9 @@ def find_outages(case: Case) -> tuple[Outage, ...]:
 def _find(case: Case) -> tuple[Outage, ...]:
     packets = packets_of(case)
     sent = None if packets is None else sent_of(packets, case.sender)
-    if packets is None or sent is None or find_size_limit(case) is not None:
+    # A receiver without memory refuses everything until its application reads.
+    is_refused = lost_unread(case) is not None
+    if packets is None or sent is None or is_refused or find_size_limit(case) is not None:
         return ()
     return tuple(_runs(case, packets, sent, sent.is_lost & ~sent.has_arrived))
 
@@ -89,8 +95,17 @@ def _runs(case: Case, packets: Packets, sent: Sent, lost: Flags) -> list[Outage]
             continue
         meanwhile = (peer["time_ns"] > start_ns + round_trip_ns + APART_NS) & (peer["time_ns"] < end_ns)
         frames = (*map(int, sent.frame[first:stop][: FRAMES - 1]), int(sent.frame[stop]))
-        found.append(Outage(start_ns, end_ns, int(stop - first), tries, int(meanwhile.sum()), frames))
+        again_ns = int(times[np.flatnonzero(np.diff(times) > APART_NS)[0] + 1])
+        unread = _unread_share(peer, again_ns)
+        found.append(Outage(start_ns, end_ns, int(stop - first), tries, int(meanwhile.sum()), frames, unread))
     within = sum(each.lost for each in found)
     is_lossy = lost.sum() - within > LOSSY * (len(lost) - within)
     # A burst of losses also takes the timer's tries one after another, if it lasts for packets and not for a time.
     return [] if is_lossy and len(found) > 1 else found
+
+
+def _unread_share(peer: Packets, before_ns: int) -> float:
+    """Return the part of the peer's largest window that its last one before a time lacks."""
+    windows = peer["window_raw"][~peer.has(SYN)]
+    earlier = windows[peer["time_ns"][~peer.has(SYN)] < before_ns]
+    return 1 - int(earlier[-1]) / int(windows.max()) if len(earlier) and windows.max() > 0 else 0.0

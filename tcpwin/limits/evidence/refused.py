@@ -1,7 +1,7 @@
-"""Detect a receiver that drops data it had offered room for, from where the lost segments lay in its window.
+"""Detect a receiver that drops data it had offered room for, from what was unread when data was lost.
 
-In: a case. Out: RefusedNearEdge, or None. A path loses segments wherever they lie in the window; a receiver that runs
-out of memory loses those for which unread data left no memory, although the window still had room for them.
+In: a case. Out: LostUnread, or None. A path loses segments whatever the receiver has read; a receiver that runs out of
+memory loses those that arrive while unread data takes it, although the window still has room for them.
 """
 
 from __future__ import annotations
@@ -9,51 +9,48 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tcpwin.limits.case import Case
+from tcpwin.units import count_text, share_text
 
-FEWEST = 5
-"""Fewer losses may lie near the edge by chance."""
-LOST_SHARE = 0.9
-"""Share of the lost segments that must have met such a window."""
-CHANCE = 0.01
-"""Probability that a path that loses anywhere would have lost there each time."""
+FEWEST_TIMES = 3
+"""Fewer losses may meet a filled window by chance."""
 
 
-class RefusedNearEdge(NamedTuple):
-    """Lost segments that met a nearly full buffer.
+class LostUnread(NamedTuple):
+    """Losses that met a buffer with much unread data.
 
     Attributes:
-        lost: lost segments; `near` of them ended near the right edge of a window that unread data had filled.
-        sent_share: share of all data sent with the same position.
-        times: different times at which segments near the edge were lost.
+        times: times at which data was lost; at `unread` of them, unread data filled `unread_share` of the window.
+        arrived_share: share of all data that arrived while so much was unread.
     """
 
-    lost: int
-    near: int
-    sent_share: float
     times: int
+    unread: int
+    unread_share: float
+    arrived_share: float
 
     @property
-    def is_shown(self) -> bool:
-        """Whether the position explains the losses."""
-        return self.near >= LOST_SHARE * self.lost and self.sent_share**self.times <= CHANCE
+    def share(self) -> float:
+        """Share of the losses that it explains."""
+        return self.unread / self.times
 
     @property
     def text(self) -> str:
         """Describe the evidence as the rest of a sentence."""
+        which = "each of" if self.unread == self.times else f"{self.unread:,} of"
         return (
-            f"{self.near:,} of {self.lost:,} lost segments ended near the edge of a window that unread data had mostly "
-            f"filled, as did {self.sent_share:.0%} of all data"
+            f"{which} {count_text(self.times, 'loss', 'losses')} occurred when unread data filled "
+            f"{share_text(self.unread_share)} of the window or more, as it did for {share_text(self.arrived_share)} of "
+            "all data"
         )
 
 
-def refused_near_edge(case: Case) -> RefusedNearEdge | None:
-    """Return the losses that only a receiver short of memory explains, or None if the path may have lost them."""
+def lost_unread(case: Case) -> LostUnread | None:
+    """Return the losses that a receiver short of memory explains and a path does not, if they are most losses."""
     data = case.data
-    lost, sent = data.first_losses, data.unique_bytes
-    if lost < FEWEST or not sent:
+    times, unread = data.loss_times, data.loss_times_unread
+    if unread < FEWEST_TIMES or unread <= times / 2:
         return None
     # A receiver that takes back its window drops what lies beyond it, for want of a reader and not of memory.
-    if data.window_shrinks >= data.lost_near_edge_times:
+    if data.window_shrinks >= unread:
         return None
-    found = RefusedNearEdge(lost, data.lost_near_edge, data.sent_near_edge_bytes / sent, data.lost_near_edge_times)
-    return found if found.is_shown else None
+    return LostUnread(times, unread, data.loss_unread_share or 0.0, data.loss_unread_arrived_share or 0.0)

@@ -38,7 +38,16 @@ from tcpwin.analysis import Direction
 from tcpwin.limits.algorithm import algorithms_of
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
-from tcpwin.limits.evidence.loss import busy_ns, culprit, needless, pairs, pairs_shown, resent, round_trip_ns
+from tcpwin.limits.evidence.loss import (
+    busy_ns,
+    culprit,
+    memory_remedy,
+    needless,
+    pairs,
+    pairs_shown,
+    resent,
+    round_trip_ns,
+)
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import FIND_LOSS, find_loss
 from tcpwin.limits.reading import span_of
@@ -126,11 +135,7 @@ def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:
 
 def _remedy(case: Case, owner: str) -> Remedy:
     if owner == "host":
-        return Remedy(
-            f"Give {case.the_receiver} the memory that its window promises, or make its application read faster. Check "
-            "`nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned).",
-            side_effects="A larger net.ipv4.tcp_rmem costs memory for each connection that fills it.",
-        )
+        return memory_remedy(case)
     algorithm = algorithms_of(case.connection)[case.direction or ""]
     if algorithm is not None and algorithm.is_bbr:
         return Remedy(FIND_LOSS)

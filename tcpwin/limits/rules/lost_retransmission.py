@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.loss import culprit, pairs, pairs_shown, resent, weaker
+from tcpwin.limits.evidence.loss import culprit, memory_remedy, pairs, pairs_shown, resent, weaker
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
@@ -66,7 +66,9 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not single losses: the same bytes were sent three times. " + guilty.ruled_out,
             frames_of=pairs_shown("first", events),
         ),
-        remedy=Remedy(
+        remedy=memory_remedy(case)
+        if guilty.owner == "host"
+        else Remedy(
             "Find what drops packets for longer than a round trip: a policer, a queue that stays full, a failing link. "
             f"Keep RACK on at {case.the_sender}.",
             settings=("sysctl -w net.ipv4.tcp_recovery=1",),

@@ -42,6 +42,7 @@ from tcpwin.limits.evidence.loss import (
     Culprit,
     culprit,
     has_sack,
+    memory_remedy,
     pairs,
     pairs_shown,
     resent,
@@ -100,7 +101,7 @@ def judge(case: Case) -> Iterator[Finding]:
             + guilty.ruled_out,
             frames_of=pairs_shown("longest", events),
         ),
-        remedy=_remedy(case),
+        remedy=memory_remedy(case) if guilty.owner == "host" else _remedy(case),
     )
 
 

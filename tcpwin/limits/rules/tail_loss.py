@@ -34,7 +34,17 @@ from collections.abc import Iterator
 
 from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.loss import culprit, needless, pairs, pairs_shown, resent, share_of, wait_ns, weaker
+from tcpwin.limits.evidence.loss import (
+    culprit,
+    memory_remedy,
+    needless,
+    pairs,
+    pairs_shown,
+    resent,
+    share_of,
+    wait_ns,
+    weaker,
+)
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.rule import Rule, Threshold
@@ -77,7 +87,9 @@ def judge(case: Case) -> Iterator[Finding]:
             + guilty.ruled_out,
             frames_of=pairs_shown("longest", events),
         ),
-        remedy=Remedy(
+        remedy=memory_remedy(case)
+        if guilty.owner == "host"
+        else Remedy(
             f"{FIND_LOSS} Let {case.the_sender}'s application write each message in one call, and the next without "
             "waiting, so that ACKs report the loss.",
             side_effects="None for TCP, but the application's protocol must allow it.",

@@ -14,14 +14,14 @@ socket can take.
 
 Segments that the path refused for their size (TW312) do not count.
 
-Near the receiver: at least `dropped` segments were captured, within the window, and captured again later as fast
-retransmissions, that is, after ACKs that asked for them; nothing arrived out of order, and nothing was reported as
-received twice (DSACK).
+Near the receiver: at least `dropped` segments were captured, within the window, and captured again later, after ACKs
+that asked for them or a timeout without an ACK; nothing arrived out of order, and nothing was reported as received
+twice (DSACK).
 
-Elsewhere: at least `dropped` segments were lost, and nine of ten of them ended near the edge of a window that had
-shrunk by a fifth of its maximum or more, because unread data filled the buffer. A path loses segments wherever they lie
-in the window: the probability that it would have lost there so many times, given the share of all data sent there, is
-at most 1 %.
+Anywhere: data was lost at three or more times, and at more than half of them unread data had filled at least a quarter
+of the window's maximum, as the last ACK before the loss shows. A path loses segments whatever the receiver has read:
+the probability that it would have lost so often at such times, given the share of all data that arrived then, is at
+most 0.1 %. Several thresholds are tried, in eighths of the maximum, because the memory that a byte takes varies.
 
 The receiver's counters (`nstat`), if they are available, make it certain.
 
@@ -47,7 +47,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.dropped import DROPPED, LOSS_ITEMS
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
-from tcpwin.limits.evidence.refused import refused_near_edge
+from tcpwin.limits.evidence.refused import lost_unread
 from tcpwin.limits.evidence.sizes import find_size_limit
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
@@ -55,12 +55,12 @@ from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 ALL_SHARE = 0.9
-CAUSES = ("fast", "recovery", "lost_retransmission")
-"""Retransmissions that ACKs asked for. Probes and timeouts also repeat data that arrived."""
+CAUSES = ("fast", "recovery", "lost_retransmission", "rto")
+"""Retransmissions of data that the receiver did not acknowledge. Others also repeat data that is only out of order."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    shown = _captured_before(case) or _near_the_edge(case)
+    shown = _captured_before(case) or _among_unread(case)
     if shown is None or find_size_limit(case) is not None:
         return
     data, receiver = case.data, case.receiver
@@ -68,9 +68,9 @@ def judge(case: Case) -> Iterator[Finding]:
     is_counted = sum(counted.values()) > 0
     clause = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
     pairs = [frame for event in shown.events[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
-    # Time lost to all losses is the receiver's fault only if nothing else was lost.
-    is_all = shown.resent >= ALL_SHARE * (data.resent_segments - data.tail_loss_probes)
-    cost_ns = sum(getattr(data, f"budget_{item}_ns") for item in LOSS_ITEMS) if is_all else 0
+    # Other losses are the path's, and so is their part of the time.
+    lost_ns = sum(getattr(data, f"budget_{item}_ns") for item in LOSS_ITEMS)
+    cost_ns = round(lost_ns * (1 if shown.share >= ALL_SHARE else shown.share))
     yield case.finding(
         f"{case.the_receiver} dropped data within its offered window: {shown.text}{clause}. Loss cost "
         f"{time_text(cost_ns)}, {time_text(min(data.recovery_ns, cost_ns))} of it in recovery",
@@ -95,10 +95,11 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 class _Shown(NamedTuple):
-    """The refused segments' retransmissions, how many there were, and how they show it."""
+    """The refused segments' retransmissions, how many there were, their share of all losses, and how they show it."""
 
     events: Sequence[Event]
     resent: int
+    share: float
     text: str
     ruled_out: str
 
@@ -116,19 +117,20 @@ def _captured_before(case: Case) -> _Shown | None:
     return _Shown(
         again,
         len(again),
+        len(again) / len(resent),
         f"{count_text(len(again), 'segment')} reached it and had to be retransmitted",
         "Not loss on the network: the first copies were captured at the receiver, in order.",
     )
 
 
-def _near_the_edge(case: Case) -> _Shown | None:
-    """Return the lost segments that only a receiver short of memory explains."""
-    near = refused_near_edge(case)
-    if near is None or near.near < case.settings["dropped"]:
+def _among_unread(case: Case) -> _Shown | None:
+    """Return the losses that only a receiver short of memory explains."""
+    found = lost_unread(case)
+    if found is None or case.data.resent_segments < case.settings["dropped"]:
         return None
     events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
-    ruled_out = "Not loss on the network, which does not depend on the position in the window."
-    return _Shown(events, case.data.resent_segments, near.text, ruled_out)
+    ruled_out = "Not loss on the network, which does not depend on what the receiver has read."
+    return _Shown(events, case.data.resent_segments, found.share, found.text, ruled_out)
 
 
 RULE = Rule(

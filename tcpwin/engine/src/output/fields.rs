@@ -20,6 +20,7 @@ use crate::tcp::connection::marks::Initiator;
 use crate::tcp::connection::stalls::Stalls;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::connection::syn::syn_kind;
+use crate::tcp::window::filled::LostUnread;
 use crate::tcp::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::tcp::window::zero::{Episode, ZeroWindow};
 
@@ -223,6 +224,13 @@ impl<'a> DirectionView<'a> {
             Offer::Shift(shift) => (0, shift.min(MAX_SHIFT)),
             _ => (least, MAX_SHIFT),
         }
+    }
+
+    /// Return the times at which data was lost among unread data, where chance does not explain them.
+    fn lost_unread(&self) -> Option<LostUnread> {
+        let cold_state = self.data().cold_state.as_ref()?;
+        let filled = cold_state.filled.as_ref()?;
+        filled.most_unlikely(cold_state.loss_times, self.data().acked_bytes)
     }
 
     fn disabled_by(&self) -> Option<&'static str> {
@@ -456,10 +464,11 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_full Int "Segments that ended exactly at the right edge of the window." @sent event::WINDOW_FULL;
     window_near_full Int "Segments that left less than one segment's room below the right edge." @cold_state |c| i64::from(c.window_near_full);
     window_overrun Int "Segments that ended beyond every right edge advertised so far." @cold_state |c| i64::from(c.window_overrun);
-    first_losses Int "Segments that were captured, and retransmitted for another reason than go-back-N." @cold_state |c| i64::from(c.first_losses);
-    lost_near_edge Int "Of these, segments sent near the right edge (a quarter of the largest window) of a window that had shrunk by a fifth of its maximum or more." @cold_state |c| c.filled.as_ref().map_or(0, |filled| i64::from(filled.lost));
-    lost_near_edge_times Int "Times at which these were lost, each after the retransmission of those before." @cold_state |c| c.filled.as_ref().map_or(0, |filled| i64::from(filled.times));
-    sent_near_edge_bytes Int "All data sent in such a position." @cold_state |c| c.filled.as_ref().map_or(0, |filled| filled.sent_bytes as i64);
+    loss_times Int "Times at which data was lost, each after the retransmission of what was lost before." @cold_state |c| i64::from(c.loss_times);
+    loss_times_unread Int "Of these, times at which `loss_unread_share` of the receiver's largest window or more was filled by unread data, as the last ACK shows." |v| int(v.lost_unread().map_or(0, |lost| lost.times));
+    loss_unread_share Real nullable "The share, a quarter or more in steps of an eighth, that explains the most losses; none if chance explains them." |v| v.lost_unread().map_or(Value::None, |lost| Value::Real(lost.unread_share));
+    loss_unread_arrived_share Real nullable "Share of all acknowledged data that arrived while so much was unread." |v| v.lost_unread().map_or(Value::None, |lost| Value::Real(lost.arrived_share));
+    loss_unread_chance Real nullable "Probability, at most, that a path that loses at any time would have lost so often while so much was unread (Chernoff's bound)." |v| v.lost_unread().map_or(Value::None, |lost| Value::Real(lost.chance));
     window_updates Int "ACKs from the receiver that changed nothing but the window." @answered event::WINDOW_UPDATE;
     window_shrinks Int "ACKs that moved the right edge to the left by at least one unit of the scale." @answered event::WINDOW_SHRINK;
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." @answered event::SUB_MSS_WINDOW;

@@ -107,7 +107,10 @@ impl Crossing {
                 Limit::RetransmissionTimer
             }
             (Limit::PathLoss, _) if self.is_without_loss() => limit,
-            (Limit::PathLoss, _) if self.of_loss() == Witness::RefusedByReceiver => {
+            // If everything is refused for a while, the sender's packets show an outage.
+            (Limit::PathLoss | Limit::PathOutage, _)
+                if self.of_loss() == Witness::RefusedByReceiver =>
+            {
                 Limit::ReceiverMemory
             }
             (Limit::ReceiverWindow, _) if self.shift_lost > 0 => Limit::Middlebox,
@@ -115,6 +118,11 @@ impl Crossing {
             (Limit::PathLoss | Limit::PathPolicer, _) if self.is_overflow() => Limit::PathRate,
             _ => limit,
         }
+    }
+
+    /// Return whether both captures contradict a fault that the findings of one report.
+    pub fn contradicts(&self, fault: Limit) -> bool {
+        fault == Limit::PathOutage && self.of_loss() == Witness::RefusedByReceiver
     }
 
     /// Refine an opinion with the evidence of both captures.
@@ -232,6 +240,9 @@ mod tests {
             ..Crossing::default()
         };
         let limit = |crossing: Crossing| crossing.limit_of(SenderState::Tail, Limit::PathLoss);
+        let outage = refused.limit_of(SenderState::Timeout, Limit::PathOutage);
+        assert_eq!(outage, Limit::ReceiverMemory);
+        assert!(refused.contradicts(Limit::PathOutage) && !refused.contradicts(Limit::PathMtu));
         assert_eq!(limit(refused), Limit::ReceiverMemory);
         let beyond = Crossing {
             is_at_receiver: false,

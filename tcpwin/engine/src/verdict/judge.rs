@@ -177,7 +177,10 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
     };
     let mut division = Division::of(&times_ns, &mended_ns, doubts);
     division.put_round_trips_before_losses(&silent_by_limit(&evidence.items_ns, is_slow));
-    let faults = evidence.findings.iter().filter(|each| each.is_warning);
+    let crossing = evidence.crossing.as_ref();
+    let is_shown = |fault| !crossing.is_some_and(|crossing| crossing.contradicts(fault));
+    let faults = (evidence.findings.iter())
+        .filter(|each| each.is_warning && each.fault.is_none_or(is_shown));
     let worst = faults.max_by_key(|each| (each.fault.is_some(), each.is_error, each.cost_ns));
     if let Some((fault, is_error)) = worst.and_then(|each| Some((each.fault?, each.is_error))) {
         division.put_first(fault, is_error);

@@ -94,8 +94,9 @@ pub struct ColdState {
     pub ace: Option<Box<Ace>>,
     /// Window that the peer withdrew.
     pub taken_back: Option<Box<TakenBack>>,
-    /// Segments that were captured, and retransmitted for another reason than go-back-N.
-    pub first_losses: u32,
+    /// Times at which data was lost, each after the retransmission of what was lost before.
+    pub loss_times: u32,
+    pub loss_resent_ns: i64,
     pub filled: Option<Box<FilledWindow>>,
 }
 

@@ -76,6 +76,9 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         new_sacked = reported.new_bytes;
     }
     let advertised = take_window(sent, acked, segment, &answer);
+    if sent.own_scale.is_certain() {
+        acked.note_left(advance);
+    }
     if segment.flags & ECE != 0 && ecn::distinguishes(&sent.syn, &acked.syn, segment) {
         acked.note_mark();
         answer.events |= event::CONGESTION_ECHO;
@@ -117,9 +120,7 @@ fn take_window(
     answer: &Answer,
 ) -> Advertised {
     let is_stale = answer.is_old || sent.is_overtaken(segment.options.timestamps);
-    if sent.own_scale.is_certain() {
-        acked.note_window();
-    } else {
+    if !sent.own_scale.is_certain() {
         acked.cold_state().has_unscaled_windows = true;
     }
     let advertised = acked.window.advertise(

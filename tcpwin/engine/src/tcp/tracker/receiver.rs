@@ -115,7 +115,6 @@ impl Direction {
     ) -> (Events, Option<u64>) {
         let now_ns = segment.time_ns;
         self.window.last_raw = segment.window;
-        self.note_window();
         if (advance == 0) & self.window.is_repeated(advertisement) {
             self.window.confirm(advertisement.seq);
             self.settle_ordinary(segment, 0);
@@ -126,6 +125,7 @@ impl Direction {
         if advance > 0 {
             self.flight.pass_time(now_ns, self.flight.span());
             rtt_ns = self.acknowledge_ordinary(advertisement.ack, advance, now_ns, peer);
+            self.note_left(advance);
         }
         self.limit_ordinary(now_ns);
         self.settle_ordinary(segment, advance);

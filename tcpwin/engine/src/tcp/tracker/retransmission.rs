@@ -152,7 +152,7 @@ fn take_old(
     cold_state.resent_segments = cold_state.resent_segments.saturating_add(1);
     cold_state.resent_bytes += u64::from(old_bytes.min(segment.payload_len));
     if cause != RetransmissionCause::GoBackN && peer.own_scale.is_certain() {
-        sent.note_first_loss(segment.time_ns, seq, old_end);
+        sent.note_first_loss(segment.time_ns, seq);
     }
     events | take_resent(sent, cause, &resent)
 }
