@@ -46,3 +46,39 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert not judged(written_in_parts(5, second=1460).analyze(tmp_path), "TW410", {"TW410.cost_ns": 0})
     # If all segments have one size, as those of a stack that keeps one in flight.
     assert not judged(written_in_parts(5, second=100).analyze(tmp_path), "TW410", {"TW410.cost_ns": 0})
+
+
+def two_flights(near: str) -> Story:
+    """A small window is always full: two flights, 10 ms apart, each a round trip of 90 ms after its ACK before.
+
+    As in lab world 3-026 (alike: receiver_window). Each flight begins and ends with a small segment.
+    """
+    sizes = ((580, 1460, 300), (300, 1460, 820))
+    arrive_ms = 90 if near == "a" else 0
+    story = Story().handshake(0.09, options=OPTIONS, scaled=(64_240, 4_920), near=near).wait(0.06)
+    events: list[tuple[int, int, int]] = []
+    for turn in range(40):
+        for flight in (0, 1):
+            sent_ms = turn * 90 + flight * 10
+            events += [(sent_ms, 1, flight), (sent_ms + arrive_ms, 0 if arrive_ms else 2, flight)]
+    ends: list[int] = []
+    now_ms = 0
+    for at_ms, what, flight in sorted(events):
+        story.wait((at_ms - now_ms) / 1000)
+        now_ms = at_ms
+        if what != 1:
+            story.ack("b", ends.pop(0), window=4_920)
+            continue
+        for size, flags in zip(sizes[flight], ("A", "A", "PA"), strict=True):
+            story.data("a", size, flags=flags)
+        ends.append(story.next["a"])
+    return story.close()
+
+
+@pytest.mark.parametrize("near", ["a", "b"])
+def test_a_full_window_is_not_nagles(tmp_path: Path, near: str) -> None:
+    analysis = two_flights(near).analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.nagle_waits == 0
+    assert not judged(analysis, "TW410")
+    # The SYN/ACK offered more than the receiver ever did again.
+    assert analysis.connections[0].verdict.limit in ("receiver_window", "receiver_application")

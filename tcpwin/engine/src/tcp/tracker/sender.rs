@@ -197,7 +197,9 @@ impl Direction {
         let is_at_once = since_ack_ns >= leg_ns - leg_ns / RELEASE_PART - RELEASE_NS
             && since_ack_ns <= leg_ns + leg_ns / RELEASE_PART + slack_ns;
         if let Some(pace) = self.ledger.pace_mut() {
-            if is_at_once && waited_ns > RELEASE_NS && pace.ran_out(mss) {
+            let view = pace.view.as_mut();
+            let is_clocked = view.is_some_and(|view| view.is_clocked(segment.time_ns, RELEASE_NS));
+            if is_at_once && !is_clocked && waited_ns > RELEASE_NS && pace.ran_out(mss) {
                 pace.nagle_waits = pace.nagle_waits.saturating_add(1);
                 pace.nagle_wait_ns = pace.nagle_wait_ns.saturating_add(waited_ns);
             }
@@ -429,7 +431,10 @@ impl Direction {
         let is_at_once = waited_ns
             >= rtt_to_sender_ns - rtt_to_sender_ns / RELEASE_PART - RELEASE_NS
             && waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / RELEASE_PART + AT_ONCE_NS;
-        if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
+        let view = pace.view.as_mut();
+        let is_clocked = view.is_some_and(|view| view.is_clocked(segment.time_ns, RELEASE_NS));
+        let is_held = is_drained && is_small && is_at_once && !is_answer && !is_clocked;
+        if pace.late_by_ns > 0 && is_held {
             pace.nagle_delays = pace.nagle_delays.saturating_add(1);
             pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);
         }

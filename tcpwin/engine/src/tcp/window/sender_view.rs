@@ -41,6 +41,8 @@ pub struct SenderView {
     /// Bytes in flight when the first ACK of data reached the sender.
     pub initial_bytes: Option<u32>,
     pub limited_ns: i64,
+    /// When the newest known ACK reached the sender.
+    known_ns: i64,
     /// Whether the right edges are in bytes, because the window scale was known from the start.
     pub has_edge: bool,
 }
@@ -70,6 +72,7 @@ impl SenderView {
             peak_bytes: 0,
             integral: 0.0,
             limited_ns: 0,
+            known_ns: i64::MIN,
             drained_ns: i64::MIN,
             has_edge: false,
         }
@@ -127,6 +130,13 @@ impl SenderView {
     /// Return whether the window known to the sender has room for another segment after `nxt`.
     pub fn has_room(&self, nxt: Seq, mss: u32) -> bool {
         nxt.to(self.known.edge) >= mss as i32
+    }
+
+    /// Return whether data sent now leaves as an ACK reaches the sender that leaves other data in flight: within
+    /// `within_ns`, so that a later ACK did not cause it.
+    pub fn is_clocked(&mut self, now_ns: i64, within_ns: i64) -> bool {
+        self.arrive(now_ns);
+        self.bytes() > 0 && now_ns.saturating_sub(self.known_ns) <= within_ns
     }
 
     #[inline]
@@ -226,7 +236,7 @@ impl SenderView {
             }
             self.account(self.known.una.to(known.una), arrival_ns);
             let is_less = known.una.is_before(self.known.una);
-            self.known = known;
+            (self.known, self.known_ns) = (known, arrival_ns);
             if is_less {
                 // Not all of the skipped ACKs need have arrived, only as much as the window needed.
                 self.allow(self.nxt, arrival_ns);
