@@ -125,7 +125,9 @@ def _application(seen: Seen) -> str:
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
         reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, before the close, or waiting for the last ACK")
-    if data.turns > 1:
+    if seen.connection.turns_state == "scheduled":
+        reason += f"; its messages begin at even times, whenever those of the {seen.receiver} come"
+    elif data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     if seen.how == "paced":
         reason += "; but every segment is full, as when TCP paces them at less than one per round trip"

@@ -142,6 +142,34 @@ def test_both_sides_may_send_when_they_like(tmp_path: Path) -> None:
     assert connection.verdict.confidence == "possible"
 
 
+THINKING_S = (0.02, 0.11, 0.05, 0.13, 0.01, 0.08, 0.15, 0.03, 0.09, 0.06)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_a_server_may_send_at_times_of_its_own(tmp_path: Path, place: float) -> None:
+    """It sends every 400 ms, whenever the client's message came: without its thinking it would be no sooner."""
+    ticks = [Exchange(each, 0.38 - each, answer_bytes=9_000) for each in THINKING_S]
+    connection = Conversation(ticks, 0.02, place).story().analyze(tmp_path).connections[0]
+    assert connection.turns_state == "scheduled"
+    verdict = connection.verdict
+    assert (verdict.limit, verdict.owner) == ("sender_application", "server_application")
+    assert verdict.confidence != "certain"
+    assert "at times of its own" in str(verdict)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("work_s", [0.001, 0.2])
+def test_a_server_that_answers_has_no_schedule(tmp_path: Path, place: float, work_s: float) -> None:
+    """Neither with a client that thinks unevenly, nor with one that asks at even times, except once."""
+    uneven = [Exchange(each, work_s) for each in THINKING_S]
+    even = [Exchange(0.4 - work_s, work_s) for _ in range(12)]
+    even[3] = Exchange(0.4 - work_s, work_s + 0.07)
+    even[4] = Exchange(0.4 - work_s - 0.07, work_s)
+    for exchanges in (uneven, even):
+        connection = Conversation(exchanges, 0.02, place).story().analyze(tmp_path).connections[0]
+        assert connection.turns_state == "known"
+
+
 def test_the_band_shows_whose_turn_it_is_at_each_instant(tmp_path: Path) -> None:
     """Captured at the client, half of the path's time lies before the server's work and half after it."""
     analysis = Conversation([Exchange(0.01, 0.3)] * 2, 0.1).story().analyze(tmp_path)

@@ -15,6 +15,9 @@ const FEWEST_CROSSED: u32 = 4;
 /// Above one crossing in this many turns, both sides send whenever they like.
 const CROSSED_PART: u32 = 4;
 
+/// Side a asks at once if it takes less than this part of side b's time.
+const AT_ONCE_PART: i64 = 20;
+
 /// Items that waits may have been charged to so far, likeliest first: the sender had nothing to send, or the last of
 /// its data was still in flight.
 pub(super) const CHARGED_TO: [SenderState; 4] = [
@@ -59,6 +62,8 @@ pub enum Conversation {
     None,
     /// Both sides send whenever they like, so it is unknown whose turn it was.
     Interleaved,
+    /// Side b sends at times of its own, whatever side a sends.
+    Scheduled,
     Turns(Turns),
 }
 
@@ -80,6 +85,11 @@ impl Conversation {
             return Conversation::None;
         }
         let [asked, answered] = [waits(asks, answers), waits(answers, asks)];
+        let is_asked_at_once = asked.own_ns <= answered.own_ns / AT_ONCE_PART;
+        let schedule = answers.pace().and_then(|pace| pace.turns.as_deref());
+        if schedule.is_some_and(|turns| turns.schedule.is_kept(is_asked_at_once)) {
+            return Conversation::Scheduled;
+        }
         let mut turns = if crosses(&asked, &answered) {
             match connection.pipeline().and_then(Turns::of_pipeline) {
                 Some(turns) => turns,
@@ -102,7 +112,7 @@ impl Conversation {
     pub fn turns(self) -> Option<Turns> {
         match self {
             Conversation::Turns(turns) => Some(turns),
-            Conversation::None | Conversation::Interleaved => None,
+            Conversation::None | Conversation::Interleaved | Conversation::Scheduled => None,
         }
     }
 
@@ -111,6 +121,7 @@ impl Conversation {
         match self {
             Conversation::None => "one_sided",
             Conversation::Interleaved => "interleaved",
+            Conversation::Scheduled => "scheduled",
             Conversation::Turns(turns) if turns.is_by_newest => "overlapping",
             Conversation::Turns(_) => "known",
         }

@@ -51,6 +51,7 @@ codes! {
     NothingAsked "nothing_asked",
     /// Both sides send whenever they like.
     Interleaved "interleaved",
+    Scheduled "scheduled",
     /// Nagle's algorithm held small segments back until a delayed ACK came.
     NagleHeld "nagle_held",
 }
@@ -381,6 +382,10 @@ impl Seen<'_> {
             "interleaved" => {
                 opinion = opinion.meaning(Meaning::Interleaved);
                 opinion.confidence = Confidence::Possible;
+            }
+            "scheduled" => {
+                opinion = opinion.meaning(Meaning::Scheduled);
+                opinion.confidence = opinion.confidence.min(Confidence::Likely);
             }
             // It may have waited for an answer that another order hides.
             "overlapping" => opinion.confidence = Confidence::Possible,

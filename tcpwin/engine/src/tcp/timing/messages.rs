@@ -6,6 +6,7 @@
 //! plus half a round trip.
 
 use crate::tcp::timing::delays::Delays;
+use crate::tcp::timing::schedule::Schedule;
 use crate::tcp::timing::waits::Waits;
 
 /// Shorter silences are not pauses between messages.
@@ -23,6 +24,7 @@ pub struct Messages {
     pub turns: u32,
     pub waits: Waits,
     pub ids: TurnIds,
+    pub schedule: Schedule,
 }
 
 /// IP IDs of a side's packets where its turns begin: by the rules of [`super::missing_acks`], a counter of one connection

@@ -6,6 +6,7 @@ pub mod ledger;
 pub mod messages;
 pub mod missing_acks;
 pub mod pipeline;
+pub mod schedule;
 pub mod sent;
 pub mod timestamp_echo;
 pub mod waits;

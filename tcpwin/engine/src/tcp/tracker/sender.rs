@@ -319,6 +319,9 @@ impl Direction {
             turns.answer(delay_ns, rtt_to_sender_ns, 0, false);
         }
         let is_missing = turns.ids.note(segment.ip_id, [acks_id, pace.last_id]);
+        if is_answer {
+            turns.schedule.note(first_ns, now_ns, delay_ns);
+        }
         if is_answer && has_all {
             turns.answer(delay_ns, rtt_to_sender_ns, ack_ns, is_missing);
         } else if is_answer {
