@@ -158,7 +158,9 @@ def verdict_columns(
 def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
     """Return the connections that lost the most time, and all with a problem: lost time, payload and number."""
 
-def life(result: Result, id: int, is_back: bool, items_ns: Sequence[int]) -> tuple[bool, bool, list[int], _Carried]:
+def life(
+    result: Result, id: int, is_back: bool, items_ns: Sequence[int], packets_ns: Sequence[int]
+) -> tuple[bool, bool, list[int], _Carried]:
     """Return whether the reader is slow and the window growing, each limit's silent time, and what was carried."""
 
 def gain(

@@ -114,9 +114,10 @@ def life_of(connection: Connection, direction: DirectionName, findings: Sequence
 
 def divided_life(connection: Connection, direction: DirectionName, times_ns: Mapping[str, int]) -> tuple[Life, bool]:
     """Return the life of a direction whose division is known, and whether its receiver's application reads slowly."""
-    items_ns = list(connection.budget[direction].items_ns.values())
+    budget = connection.budget[direction]
+    items_ns, packets_ns = (list(each.values()) for each in (budget.items_ns, budget.packets_ns))
     is_slow, is_growing, silent_ns, carried = _engine.life(
-        connection._analysis._engine, connection.id, direction == "b_to_a", items_ns
+        connection._analysis._engine, connection.id, direction == "b_to_a", items_ns, packets_ns
     )
     silent = {limit: ns for limit, ns in zip(LIMITS, silent_ns, strict=True) if ns}
     return Life(direction, times_ns, silent, Carried(*carried), is_growing), is_slow

@@ -91,3 +91,14 @@ def test_a_window_that_fills_its_path_is_no_certain_limit() -> None:
     assert "receiver_window" not in truth.result.alike
     verdict = tcpwin.analyze(path).connections[0].verdict
     assert (verdict.limit, verdict.confidence) == ("receiver_window", "possible")
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["packets alone", "with the kernel's counts"])
+def test_the_kernels_waits_for_the_window_may_be_the_readers(counted: bool) -> None:
+    """Its chronograph counts whatever keeps the window small; the packets show that the reader does."""
+    path = Path(__file__).with_name("captures") / "kernel" / "seed-4-050-sender.pcap.gz"
+    samples = [path.with_name("seed-4-050-ss_sender.txt")] if counted else []
+    connection = tcpwin.analyze(path, snapshots=samples).connections[0]
+    assert (connection.budget["b_to_a"].kernel is not None) == counted
+    assert truth_of(path).result.alike == ["receiver_application"]
+    assert connection.verdict.limit == "receiver_application"

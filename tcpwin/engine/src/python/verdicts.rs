@@ -306,9 +306,10 @@ fn life(
     id: u32,
     is_back: bool,
     items_ns: Items,
+    packets_ns: Items,
 ) -> PyResult<(bool, bool, Vec<i64>, CarriedArgument)> {
     let facts = Facts::read(id, result.get().get(id)?, is_back);
-    let is_slow = is_slow(&facts.data, &items_ns);
+    let is_slow = is_slow(&facts.data, &packets_ns);
     let silent_ns = silent_by_limit(&items_ns, is_slow);
     let carried = Carried::of(&facts);
     let carried = (
