@@ -38,7 +38,7 @@ CASES = [
 CROSSING = [
     pytest.param(kind, delay_ms, marks=() if (kind, delay_ms) in DAILY else pytest.mark.nightly)
     for kind in ("websocket", "http2")
-    for delay_ms in DELAYS_MS[1:]
+    for delay_ms in DELAYS_MS
 ]
 
 
@@ -114,6 +114,8 @@ def test_where_both_sides_send_when_they_like_nobody_is_named_for_certain(
     serve: Callable[[str, int], Served], kind: str, delay_ms: int
 ) -> None:
     for connection in serve(kind, delay_ms).connections.values():
-        assert connection.turns_state in ("interleaved", "overlapping")
         assert connection.verdict.confidence == "possible"
-        assert list(connection.exchange_table().rows()) == []
+        # Without a delay, messages may happen to alternate from the first to the last.
+        if (kind, delay_ms, connection.turns_state) != ("websocket", 0, "known"):
+            assert connection.turns_state in ("interleaved", "overlapping")
+            assert list(connection.exchange_table().rows()) == []

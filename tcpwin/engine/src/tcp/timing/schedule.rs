@@ -4,11 +4,10 @@
 //! for example because its own messages took longer, its next message shifts with them. A side with a schedule starts
 //! them a period apart all the same, and after a message that could not leave in time returns to the same beat.
 
-/// Starts a period apart differ by less: a part of the period, at least a timer's granularity.
-const JITTER_PART: i64 = 200;
-const JITTER_NS: i64 = 1_000_000;
-/// The peer's messages vary by more than this many times that.
-const VARIED: i64 = 5;
+/// Periods are equal if they differ by less than this part of one: so is one in 250 by chance.
+const JITTER_PART: i64 = 500;
+/// Periods and waits are uneven if they differ by more than this part of a period: something held a message back.
+const UNEVEN_PART: i64 = 10;
 /// Equal periods that show a schedule, and those among them for which the peer's messages varied.
 const FEWEST_EQUAL: u32 = 4;
 const FEWEST_VARIED: u32 = 3;
@@ -40,20 +39,19 @@ impl Schedule {
             (self.first_ns, self.last_ns) = (first_ns, first_ns);
         }
         let period_ns = start_ns - self.last_ns;
-        let jitter_ns = (period_ns / JITTER_PART).max(JITTER_NS);
-        let differs = |apart_ns: i64| apart_ns.abs() > jitter_ns;
-        if differs(period_ns - self.period_ns) {
-            self.is_uneven |= self.period_ns != 0;
+        let is_within = |apart_ns: i64, part: i64| apart_ns.abs() <= period_ns / part;
+        let change_ns = period_ns - self.period_ns;
+        if !is_within(change_ns, JITTER_PART) {
+            self.is_uneven |= self.period_ns != 0 && !is_within(change_ns, UNEVEN_PART);
             self.in_a_row = 0;
         } else {
             self.equal = self.equal.saturating_add(1);
             self.in_a_row = self.in_a_row.saturating_add(1);
-            if differs((wait_ns - self.wait_ns) / VARIED) {
-                self.varied = self.varied.saturating_add(1);
-            }
+            let is_varied = !is_within(wait_ns - self.wait_ns, UNEVEN_PART);
+            self.varied = self.varied.saturating_add(u32::from(is_varied));
             if self.in_a_row == SETTLED && self.is_uneven {
                 let off_ns = (start_ns - self.first_ns) % period_ns.max(1);
-                let is_kept = !differs(off_ns.min(period_ns - off_ns));
+                let is_kept = is_within(off_ns.min(period_ns - off_ns), JITTER_PART);
                 self.kept += u32::from(is_kept);
                 self.shifted += u32::from(!is_kept);
             }
@@ -93,6 +91,18 @@ mod tests {
         assert!(own.is_kept(false));
         // One that answers a steady client, or at a pace of its own between its answers.
         assert!(!schedule((1..10).map(|nth| (741 * nth, 20))).is_kept(true));
+        // What a short period keeps to is chance.
+        let mut noise = Schedule::default();
+        let mut now_ns = 0;
+        for each_us in [2700, 2610, 2705, 2300, 2702, 2660, 2657, 2990]
+            .into_iter()
+            .cycle()
+            .take(80)
+        {
+            now_ns += each_us * 1000;
+            noise.note(0, now_ns, each_us * 500);
+        }
+        assert!(!noise.is_kept(true));
         let work =
             (1..10).map(|nth| (300 * nth + waits[nth as usize - 1], waits[nth as usize - 1]));
         assert!(!schedule(work).is_kept(true));
