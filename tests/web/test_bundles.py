@@ -81,21 +81,34 @@ def test_each_end_becomes_a_capture_with_all_snapshots(client: TestClient, both_
         assert (connection["vantage"], connection["b_to_a"]["zero_window_episode_count"]) == (vantage, 66)
 
 
-def test_both_ends_lead_to_each_other_and_to_their_comparison(client: TestClient, both_ends: bytes) -> None:
+def test_both_ends_lead_to_each_other_and_to_one_verdict(client: TestClient, both_ends: bytes) -> None:
+    """Neither end is better than the other, so no page offers to compare them."""
     receiver, sender = of_bundle(client, upload(client, both_ends, "both.zip"))
     for here, there in ((receiver, sender), (sender, receiver)):
         compare = f"/compare?old={here['id']}&amp;new={there['id']}"
+        together = f"/pair?a={here['id']}&amp;b={there['id']}"
         page = client.get(f"/captures/{here['id']}", headers=BROWSER).text
-        assert (f'href="/captures/{there["id"]}"' in page, compare in page) == (True, True)
+        assert (f'href="/captures/{there["id"]}"' in page, together in page, compare in page) == (True, True, False)
         place = f"/captures/{here['id']}/connections/0"
         found = client.get(f"{API}{place}/elsewhere").json()["elsewhere"]
         assert found == [{"capture_id": there["id"], "name": there["name"], "connection": 0}]
         page = client.get(place, headers=BROWSER).text
-        pair = f"/pair?a={here['id']}&amp;b={there['id']}"
-        assert (f'href="/captures/{there["id"]}/connections/0"' in page, pair in page) == (True, True)
+        assert (f'href="/captures/{there["id"]}/connections/0"' in page, together in page) == (True, True)
         assert compare not in page
     answer = client.get("/compare", params={"old": sender["id"], "new": receiver["id"]}, headers=BROWSER)
     assert (answer.status_code, "#0 → #0" in answer.text) == (200, True)
+
+
+def test_the_list_shows_both_ends_in_one_row(client: TestClient, both_ends: bytes, capture: bytes) -> None:
+    ends = of_bundle(client, upload(client, both_ends, "both.zip"))
+    single = settle(client, upload(client, capture, "single.pcap")["id"])
+    page = client.get("/", headers=BROWSER).text
+    rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", page, re.DOTALL)
+    assert len(rows) == 2
+    for row, links in zip(rows, ([single], ends), strict=True):
+        assert re.findall(r'href="/captures/([^"]+)"', row) == [each["id"] for each in links]
+        assert row.count('class="badge') == 1
+    assert "both.zip: <a" in rows[1]
 
 
 def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: bytes) -> None:

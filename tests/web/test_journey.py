@@ -143,7 +143,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     page.goto(place)
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete").click()
-    expect(page.locator(".card")).to_have_count(1)
+    expect(page.locator(".captured tbody tr")).to_have_count(1)
 
 
 @ON_A_DESK
@@ -163,7 +163,7 @@ def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_pa
         check(page)
         listed = page.context.new_page()
         listed.goto("/")
-        expect(listed.locator(".card .badge.queued")).to_have_count(1)
+        expect(listed.locator(".captured .badge.queued")).to_have_count(1)
         other = page.context.new_page()
         other.goto(f"/captures/{large}")
         expect(other.get_by_role("status")).to_contain_text(re.compile("analysis (is running|has read)"))
@@ -172,7 +172,7 @@ def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_pa
         expect(other.locator("main")).to_contain_text("analysis was cancelled")
         other.close()
     # The list updates automatically.
-    expect(listed.locator(".card .badge:is(.queued, .running)")).to_have_count(0)
+    expect(listed.locator(".captured .badge:is(.queued, .running)")).to_have_count(0)
     listed.close()
     expect(page.locator(".lead")).to_contain_text(re.compile(r"\d+(\.\d+)? k?B in "))
 
@@ -180,7 +180,7 @@ def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_pa
 @ON_A_DESK
 def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     page.goto("/")
-    page.locator(".card").first.get_by_role("link").first.click()
+    page.locator(".captured tbody tr").first.get_by_role("link").first.click()
     worst = page.locator(".finding").first
     expect(worst).to_contain_text("window")
     link = worst.get_by_role("link", name="connection 0")

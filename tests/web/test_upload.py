@@ -35,7 +35,7 @@ def test_files_dropped_on_a_page_are_analysed_together(serve: Serve, open_page: 
         expect(page.get_by_role("heading", level=1)).to_contain_text("both.pcap")
         expect(page.get_by_role("heading", name="Hosts")).to_be_visible()
     page.goto("/")
-    expect(page.locator(".card").filter(has_text="both.pcap")).to_have_count(2)
+    expect(page.locator(".captured tbody tr").filter(has_text="both.pcap")).to_have_count(2)
 
 
 @pytest.mark.nightly
@@ -56,7 +56,7 @@ def test_an_upload_shows_progress_accepts_more_files_and_can_be_cancelled(
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("alert")).to_have_text("Cancelled.")
     page.reload()
-    expect(page.locator(".card")).to_have_count(1)
+    expect(page.locator(".captured tbody tr")).to_have_count(1)
 
 
 @pytest.mark.nightly

@@ -1,8 +1,10 @@
 """The pages of captures: the list, the upload, one capture."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +27,7 @@ from tcpwin_web.results.columns import OF_VERDICTS
 from tcpwin_web.scales import scales_of
 from tcpwin_web.selecting import selection_of
 from tcpwin_web.service import Service
+from tcpwin_web.storage.models import Capture
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
 PAGE_CAPTURES = 50
@@ -86,6 +89,36 @@ class ListQuery:
         }
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A row of the list: a capture, or a bundle with several.
+
+    Attributes:
+        shown: the capture whose facts the row shows: of a bundle, that with the largest cost.
+        name: name of the bundle; empty for a single capture.
+        parts: names within the bundle, and their captures.
+    """
+
+    shown: Capture
+    name: str = ""
+    parts: tuple[tuple[str, Capture], ...] = ()
+
+
+def _entries(captures: Sequence[Capture]) -> list[Entry]:
+    """Return the rows of a list; neighbours from one bundle share a row."""
+    entries = []
+    for _, group in groupby(captures, lambda each: each.bundle_id or each.id):
+        found = list(group)
+        named = [each.name.partition(": ") for each in found]
+        if len(found) < 2 or len({name for name, _, part in named if part}) != 1:
+            entries += [Entry(each) for each in found]
+            continue
+        parts = sorted(zip((part for *_, part in named), found, strict=True), key=lambda each: each[0])
+        worst = max(found, key=lambda each: (each.status != "done", (each.verdict or {}).get("named_ns", 0)))
+        entries.append(Entry(worst, named[0][0], tuple(parts)))
+    return entries
+
+
 def routes(templates: Jinja2Templates) -> APIRouter:
     """Create the routes."""
     router, cache = APIRouter(), PageCache()
@@ -106,7 +139,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             templates,
             request,
             "captures.html",
-            captures=found,
+            captures=_entries(found),
             total=total,
             tags=await service.captures.tags(),
             query={"search": search, "tag": tag, "sort": sort, "offset": offset},
