@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.packets import SYN, Packets, Sent, packets_of, sent_of
-from tcpwin.limits.evidence.refused import lost_unread
+from tcpwin.limits.evidence.packets import ACK, SPACE, SYN, Packets, Sent, packets_of, sent_of
+from tcpwin.limits.evidence.refused import LostUnread, lost_unread
 from tcpwin.limits.evidence.sizes import find_size_limit
 from tcpwin.limits.roles import other_side
 from tcpwin.units import time_text
@@ -25,6 +25,10 @@ APART_NS = 100_000_000
 """Tries are further apart than the segments of one flight."""
 LOSSY = 0.02
 """Share of losses outside of outages above which several of them are bursts of the same loss."""
+UNREAD = 0.25
+"""Share of the window: less is left unread for a moment by an application that keeps up."""
+CHANCE = 0.001
+"""Probability below which chance does not explain that unread data filled the window before each outage."""
 FRAMES = 6
 
 
@@ -62,19 +66,56 @@ def span_text(case: Case, start_ns: int, end_ns: int) -> str:
     return f"from {start} to {end} of the connection"
 
 
+class Refusals(NamedTuple):
+    """Times in which a receiver without memory refused everything until its application read.
+
+    Attributes:
+        times: these times.
+        unread: how unlikely it is that the path was down each time.
+    """
+
+    times: tuple[Outage, ...]
+    unread: LostUnread
+
+
 def find_outages(case: Case) -> tuple[Outage, ...]:
-    """Return the outages of a direction, in order."""
+    """Return the outages of the path in a direction, in order."""
+    return () if find_refusals(case) is not None or lost_unread(case) is not None else _outages(case)
+
+
+def find_refusals(case: Case) -> Refusals | None:
+    """Return the outages if only a receiver without memory explains them."""
+    return case.reading.derive("refusals", case.connection.id, case.sender, lambda: _refusals(case))
+
+
+def _outages(case: Case) -> tuple[Outage, ...]:
     return case.reading.derive("outages", case.connection.id, case.sender, lambda: _find(case))
 
 
 def _find(case: Case) -> tuple[Outage, ...]:
     packets = packets_of(case)
     sent = None if packets is None else sent_of(packets, case.sender)
-    # A receiver without memory refuses everything until its application reads.
-    is_refused = lost_unread(case) is not None
-    if packets is None or sent is None or is_refused or find_size_limit(case) is not None:
+    if packets is None or sent is None or find_size_limit(case) is not None:
         return ()
     return tuple(_runs(case, packets, sent, sent.is_lost & ~sent.has_arrived))
+
+
+def _refusals(case: Case) -> Refusals | None:
+    outages, packets = _outages(case), packets_of(case)
+    least = min((each.unread_share for each in outages), default=0.0)
+    if packets is None or least < UNREAD or case.data.window_shrinks >= len(outages):
+        return None
+    import numpy as np
+
+    peer = packets.sent_by(other_side(case.sender))
+    peer = peer.of(~peer.has(SYN) & peer.has(ACK))
+    # Sequence numbers may wrap around, and an ACK may overtake another.
+    acked = np.maximum((np.diff(peer["ack"]) + SPACE // 2) % SPACE - SPACE // 2, 0)
+    is_unread = peer["window_raw"][1:] <= (1 - least) * peer["window_raw"].max()
+    arrived = float(acked[is_unread].sum() / max(int(acked.sum()), 1))
+    if arrived ** len(outages) > CHANCE:
+        return None
+    return Refusals(outages, LostUnread(len(outages), len(outages), least, arrived))
 
 
 def _runs(case: Case, packets: Packets, sent: Sent, lost: Flags) -> list[Outage]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tcpwin.limits.case import Case
 from tcpwin.units import count_text, share_text
 
-FEWEST_TIMES = 3
-"""Fewer losses may meet a filled window by chance."""
+FEWEST_TIMES = 2
+"""A single loss may meet a filled window by chance."""
 
 
 class LostUnread(NamedTuple):

@@ -32,13 +32,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.outages import Outage, find_outages, span_text
+from tcpwin.limits.evidence.outages import UNREAD, Outage, find_outages, span_text
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule
 from tcpwin.units import count_text, share_text, time_text
-
-UNREAD = 0.25
-"""Share of the window: less is left unread for a moment by an application that keeps up."""
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -18,10 +18,11 @@ Near the receiver: at least `dropped` segments were captured, within the window,
 that asked for them or a timeout without an ACK; nothing arrived out of order, and nothing was reported as received
 twice (DSACK).
 
-Anywhere: data was lost at three or more times, and at more than half of them unread data had filled at least a quarter
+Anywhere: data was lost at two or more times, and at more than half of them unread data had filled at least a quarter
 of the window's maximum, as the last ACK before the loss shows. A path loses segments whatever the receiver has read:
 the probability that it would have lost so often at such times, given the share of all data that arrived then, is at
 most 0.1 %. Several thresholds are tried, in eighths of the maximum, because the memory that a byte takes varies.
+Or everything was lost for a second or more, as in an outage of the path (TW313), each time after so much unread data.
 
 The receiver's counters (`nstat`), if they are available, make it certain.
 
@@ -46,6 +47,7 @@ from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.dropped import DROPPED, LOSS_ITEMS
 from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.evidence.outages import find_refusals
 from tcpwin.limits.evidence.receive_buffer import more_overhead
 from tcpwin.limits.evidence.refused import lost_unread
 from tcpwin.limits.evidence.sizes import find_size_limit
@@ -54,13 +56,14 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
 FRAMES = 6
+RETRANSMISSIONS = ("retransmission", "fast_retransmission", "rto_retransmission")
 ALL_SHARE = 0.9
 CAUSES = ("fast", "recovery", "lost_retransmission", "rto")
 """Retransmissions of data that the receiver did not acknowledge. Others also repeat data that is only out of order."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    shown = _captured_before(case) or _among_unread(case)
+    shown = _captured_before(case) or _among_unread(case) or _for_a_time(case)
     if shown is None or find_size_limit(case) is not None:
         return
     data, receiver = case.data, case.receiver
@@ -69,7 +72,7 @@ def judge(case: Case) -> Iterator[Finding]:
     clause = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
     pairs = [frame for event in shown.events[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
     # Other losses are the path's, and so is their part of the time.
-    lost_ns = sum(getattr(data, f"budget_{item}_ns") for item in LOSS_ITEMS)
+    lost_ns = _lost_ns(case)
     cost_ns = round(lost_ns * (1 if shown.share >= ALL_SHARE else shown.share))
     yield case.finding(
         f"{case.the_receiver} dropped data within its offered window: {shown.text}{clause}. Loss cost "
@@ -110,7 +113,7 @@ def _captured_before(case: Case) -> _Shown | None:
     is_disturbed = data.out_of_order or data.dsacks or data.spurious_by_timestamps or data.spurious_by_frto
     if is_disturbed or not data.captured_near_receiver:
         return None
-    resent = case.events("retransmission", "fast_retransmission", side=case.sender, causes=CAUSES)
+    resent = case.events(*RETRANSMISSIONS, side=case.sender, causes=CAUSES)
     again = [event for event in resent if event.original_frame is not None]
     if len(again) < case.settings["dropped"]:
         return None
@@ -131,6 +134,32 @@ def _among_unread(case: Case) -> _Shown | None:
     events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
     ruled_out = "Not loss on the network, which does not depend on what the receiver has read."
     return _Shown(events, case.data.resent_segments, found.share, found.text, ruled_out)
+
+
+def _for_a_time(case: Case) -> _Shown | None:
+    """Return the retransmissions while everything was refused, if only a receiver short of memory explains it."""
+    found = find_refusals(case)
+    if found is None:
+        return None
+    spans = [(each.start_ns, each.end_ns) for each in found.times]
+    events = [
+        event
+        for event in case.events(*RETRANSMISSIONS, side=case.sender, causes=CAUSES)
+        if any(start_ns <= event.time_ns <= end_ns for start_ns, end_ns in spans)
+    ]
+    refused_ns = sum(each.duration_ns for each in found.times)
+    return _Shown(
+        events,
+        len(events),
+        min(refused_ns / max(_lost_ns(case), 1), 1.0),
+        f"for {time_text(refused_ns)} in all nothing that was sent was acknowledged; {found.unread.text}",
+        "Not an outage of the path, which does not depend on what the receiver has read.",
+    )
+
+
+def _lost_ns(case: Case) -> int:
+    """Return the time of the budget that was lost to losses."""
+    return sum(getattr(case.data, f"budget_{item}_ns") for item in LOSS_ITEMS)
 
 
 RULE = Rule(
