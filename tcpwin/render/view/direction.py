@@ -14,6 +14,8 @@ from tcpwin.render.view.timing import render_sender_flight, render_timing
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
 LEAST_MEAN_BYTES = 1
+RESET_BY_DEVICE = ("TW507", "TW508")
+"""Rules on a RST that a device on the path sent, of itself or after an idle time-out."""
 INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
 """The initial congestion window (RFC 6928 §2): a transfer that fits it has a delay but no meaningful rate."""
 SILENT_SHARE = 0.05
@@ -23,10 +25,13 @@ not.
 
 
 def close_text(connection: Connection) -> str:
-    """Describe how a connection ended, and which end closed it."""
+    """Describe how a connection ended, and which end closed it, or in whose name a device on the path did."""
     close = connection.close.replace("_", " ")
     by = connection.reset_by if connection.close == "reset" else connection.closed_first
-    return f"{close} by the {role_of(connection, by)}" if by and connection.close in ("reset", "half_closed") else close
+    if not by or connection.close not in ("reset", "half_closed"):
+        return close
+    is_devices = connection.close == "reset" and connection.verdict.code in RESET_BY_DEVICE
+    return f"{close} {'in the name of' if is_devices else 'by'} the {role_of(connection, by)}"
 
 
 def render_direction(connection: Connection, receiver: str, direction: Direction) -> tuple[str, list[str]]:
