@@ -34,7 +34,7 @@ SHOWN = 20
 _REASONS = {
     "interleaved": "both sides send at any time",
     "overlapping": "answers cannot be assigned to their requests: several were under way, perhaps in another order",
-    "scheduled": "the server sends at times of its own, whatever it receives",
+    "scheduled": "the server sends at even times, whenever it was asked",
     "one_sided": "neither side answers the other",
     "known": "no request was answered",
 }

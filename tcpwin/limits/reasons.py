@@ -126,7 +126,7 @@ def _application(seen: Seen) -> str:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
         reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, before the close, or waiting for the last ACK")
     if seen.connection.turns_state == "scheduled":
-        reason += f"; its messages begin at even times, whenever those of the {seen.receiver} come"
+        reason += f"; its messages began a fixed time apart, however long after those of the {seen.receiver}"
     elif data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     if seen.how == "paced":

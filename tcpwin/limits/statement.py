@@ -42,7 +42,7 @@ _MEANINGS = {
     "chatty": "{count} took a round trip of {time} each.",
     "nothing_asked": "The last answer was complete, and the {requester} asked for nothing more.",
     "interleaved": "Both sides send at any time, so the packets do not show whose turn it was.",
-    "scheduled": "The {sender} sends at times of its own, whatever it receives.",
+    "scheduled": "The {sender} sends at even times, whenever it was asked: by a timer, or because it is always busy.",
     "nagle_held": "Nagle's algorithm on the {sender} holds small segments back until they come.",
     "path_filled": "The transfer uses all that the path gives: only a faster path would help.",
     "path_shared": "It had at most {had} of the path's {path}: its queue is shared, or it has not grown back since the "

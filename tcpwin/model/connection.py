@@ -120,8 +120,8 @@ class ConnectionFields:
     @property
     def turns_state(self) -> str:
         """Whether the packets show whose turn it was: known, overlapping (several requests under way, whose answers may
-        be in another order), interleaved (both sides send whenever they like), scheduled (b sends at times of its own,
-        whatever a sends), or one_sided (no data was answered)."""
+        be in another order), interleaved (both sides send whenever they like), scheduled (b sends at even times,
+        whenever a sends), or one_sided (no data was answered)."""
         value: str = self._fields["turns_state"]
         return value
 

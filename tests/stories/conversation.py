@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from stories.story import Story
 
@@ -83,4 +84,31 @@ def interleaved() -> Story:
         story.wait(0.002).data("b", 300, flags="PA")
         story.wait(0.002)
         story.acked = {"a": max(story.next["b"] - 300, 1), "b": max(story.next["a"] - 300, 1)}
+    return story
+
+
+def never_waiting(seed: int, place: float, *, messages: int = 60, mean_s: float = 0.1, rtt_s: float = 0.03) -> Story:
+    """Return a connection on which both sides send at random times, whatever they receive; `place` as above."""
+    drawn, half_s = Random(seed), rtt_s / 2
+    talk = Conversation([], rtt_s, place)
+    story = talk.story()
+    sent: list[tuple[float, str]] = []
+    for side in ("a", "b"):
+        now = rtt_s
+        for _ in range(messages):
+            now += drawn.expovariate(1 / mean_s)
+            sent.append((now, side))
+    next_ = {"a": 1, "b": 1}
+    arrived: list[tuple[float, str, int]] = []
+    lines: list[tuple[float, int, str, int, int]] = []
+    for now, side in sorted(sent):
+        other = "b" if side == "a" else "a"
+        heard = max((end for at_s, to, end in arrived if to == side and at_s <= now), default=1)
+        away = place if side == "a" else 1 - place
+        lines.append((now + away * half_s, len(lines), side, next_[side], heard))
+        next_[side] += 100
+        arrived.append((now + half_s, other, next_[side]))
+    for at_s, _, side, seq, ack in sorted(lines):
+        story.now = at_s
+        story.step(side, "PA", "len 100", seq=seq, ack=ack)
     return story

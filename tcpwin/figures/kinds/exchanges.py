@@ -40,7 +40,7 @@ HEIGHT = 0.8
 TICKS = 8
 _NO_EXCHANGE = {
     "interleaved": "both sides send at any time, so exchanges cannot be determined",
-    "scheduled": "the server sends at times of its own, whatever it receives",
+    "scheduled": "the server sends at even times, whenever it was asked",
     "one_sided": "neither side answers the other",
     "overlapping": "several requests were under way, and their answers may be in another order",
 }

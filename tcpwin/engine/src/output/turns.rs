@@ -11,10 +11,13 @@ use crate::tcp::timing::pipeline::{Pipeline, Pipelined};
 use crate::tcp::timing::waits::Waits;
 
 /// With fewer crossings, both sides may still take turns: a server may greet while its client sends a request.
-const FEWEST_CROSSED: u32 = 4;
+const FEWEST_CROSSED: u32 = 3;
 /// Above one crossing in this many turns, both sides send whenever they like.
-const CROSSED_PART: u32 = 4;
+const CROSSED_PART: u32 = 20;
 
+/// If both sides have more than this many messages per turn and some more, neither waits for the other.
+const UNASKED_FACTOR: u32 = 2;
+const FEWEST_UNASKED: u32 = 3;
 /// Side a asks at once if it takes less than this part of side b's time.
 const AT_ONCE_PART: i64 = 20;
 
@@ -85,12 +88,13 @@ impl Conversation {
             return Conversation::None;
         }
         let [asked, answered] = [waits(asks, answers), waits(answers, asks)];
+        let is_crossing = crosses(&asked, &answered) || is_unasked(asks) && is_unasked(answers);
         let is_asked_at_once = asked.own_ns <= answered.own_ns / AT_ONCE_PART;
         let schedule = answers.pace().and_then(|pace| pace.turns.as_deref());
         if schedule.is_some_and(|turns| turns.schedule.is_kept(is_asked_at_once)) {
             return Conversation::Scheduled;
         }
-        let mut turns = if crosses(&asked, &answered) {
+        let mut turns = if is_crossing {
             match connection.pipeline().and_then(Turns::of_pipeline) {
                 Some(turns) => turns,
                 None => return Conversation::Interleaved,
@@ -133,6 +137,15 @@ fn crosses(asked: &Waits, answered: &Waits) -> bool {
     let crossed = asked.crossed + answered.crossed;
     crossed >= FEWEST_CROSSED
         && crossed.saturating_mul(CROSSED_PART) > asked.turns.saturating_add(answered.turns)
+}
+
+/// Return whether a side often sends another message, after a pause, although the other side has not answered the last.
+fn is_unasked(side: &Direction) -> bool {
+    let turns = side.pace().and_then(|pace| pace.turns.as_deref());
+    turns.is_some_and(|turns| {
+        let answers = turns.turns.saturating_mul(UNASKED_FACTOR);
+        turns.messages > answers.saturating_add(FEWEST_UNASKED)
+    })
 }
 
 /// Return a side's waits. The answer of a side that answered only once is stored outside its waits.
