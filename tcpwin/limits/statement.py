@@ -199,4 +199,4 @@ class Statement(NamedTuple):
             return {"time": time_text(int(self.number * self.other))}
         if self.meaning == "chatty":
             return {"count": count_text(int(self.number), "exchange"), "time": time_text(int(self.other))}
-        return {"time": time_text(int(self.number)), "median": " (median)" if self.other else ""}
+        return {"time": time_text(int(self.number)), "median": ("", " (median)", " once")[int(self.other)]}

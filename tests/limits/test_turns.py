@@ -125,6 +125,14 @@ def test_a_delayed_ack_does_not_hide_the_clients_thinking(tmp_path: Path) -> Non
     assert connection.verdict.limit == "requester_application"
 
 
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_one_slow_answer_among_many_is_named(tmp_path: Path, place: float) -> None:
+    exchanges = [Exchange(0.001, 3.0 if number == 7 else 0.002) for number in range(20)]
+    verdict = Conversation(exchanges, 0.03, place).story().analyze(tmp_path).connections[0].verdict
+    assert verdict.limit == "sender_application"
+    assert "took 3 s to answer once" in str(verdict)
+
+
 def test_nobody_asked_for_a_long_time(tmp_path: Path) -> None:
     """A pooled connection: 245 s after the last answer comes the next request."""
     analysis = Conversation([Exchange(), Exchange(think_s=245), Exchange()]).story().analyze(tmp_path)

@@ -142,7 +142,7 @@ def test_what_is_refused_until_the_reader_returns_is_no_outage(
 ) -> None:
     """As in lab worlds memory-41-004, -011 and -017, where more memory saves a third to half of the time.
 
-    Beside twice as many losses of the path, only the times in which everything was refused show it.
+    The path loses twice as often, so only the times in which everything was refused show it.
     """
     analysis = refused_until_read(near, times=times, stray=stray, six=six).analyze(tmp_path)
     verdict, data = analysis.connections[0].verdict, analysis.connections[0].a_to_b

@@ -132,7 +132,7 @@ def _among_unread(case: Case) -> _Shown | None:
     if found is None or case.data.resent_segments < case.settings["dropped"]:
         return None
     events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
-    ruled_out = "Not loss on the network, which does not depend on what the receiver has read."
+    ruled_out = "Not loss on the network, which would strike whatever the receiver has read."
     return _Shown(events, case.data.resent_segments, found.share, found.text, ruled_out)
 
 
@@ -153,7 +153,7 @@ def _for_a_time(case: Case) -> _Shown | None:
         len(events),
         min(refused_ns / max(_lost_ns(case), 1), 1.0),
         f"for {time_text(refused_ns)} in all nothing that was sent was acknowledged; {found.unread.text}",
-        "Not an outage of the path, which does not depend on what the receiver has read.",
+        "Not an outage of the path, which would strike whatever the receiver has read.",
     )
 
 

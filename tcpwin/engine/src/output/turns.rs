@@ -65,7 +65,7 @@ pub enum Conversation {
     None,
     /// Both sides send whenever they like, so it is unknown whose turn it was.
     Interleaved,
-    /// Side b sends at times of its own, whatever side a sends.
+    /// Side b sends at even times, whatever side a sends.
     Scheduled,
     Turns(Turns),
 }

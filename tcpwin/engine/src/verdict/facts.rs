@@ -123,6 +123,7 @@ facts! {
     turns: i64,
     first_byte_p50_ns: i64,
     work_p50_ns: i64,
+    work_max_ns: i64,
     idle_ns: i64,
     last_data_ns: Option<i64>,
 }
@@ -134,6 +135,7 @@ facts! {
     last_data_ns: Option<i64>,
     turns: i64,
     work_p50_ns: i64,
+    work_max_ns: i64,
 }
 
 facts! {

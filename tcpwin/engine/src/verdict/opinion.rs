@@ -406,12 +406,20 @@ impl Seen<'_> {
     fn responder(&self) -> Opinion {
         let responder = REQUESTER.other();
         let facts = self.facts;
-        let (work_ns, turns) = if facts.is_back {
-            (facts.data.work_p50_ns, facts.data.turns)
+        let (median_ns, longest_ns, turns) = if facts.is_back {
+            let data = &facts.data;
+            (data.work_p50_ns, data.work_max_ns, data.turns)
         } else {
-            (facts.back.work_p50_ns, facts.back.turns)
+            let back = &facts.back;
+            (back.work_p50_ns, back.work_max_ns, back.turns)
         };
-        let numbers = [work_ns as f64, f64::from(u8::from(turns > 1))];
+        // One answer may have taken most of the time.
+        let is_one = longest_ns * 2 > self.items_ns[SenderState::Responder as usize];
+        let numbers = match turns {
+            0 | 1 => [median_ns as f64, 0.0],
+            _ if is_one => [longest_ns as f64, 2.0],
+            _ => [median_ns as f64, 1.0],
+        };
         Opinion::new(responder.application(), Some(responder), self.by_turns())
             .meaning(Meaning::Answering)
             .numbers(numbers)

@@ -1,4 +1,4 @@
-//! Whether a side sends its messages at times of its own, whatever it receives in between.
+//! Whether a side sends its messages on a schedule, whatever it receives in between.
 //!
 //! A side that answers starts each message some time after the peer's last one arrived. If those arrive sooner or later,
 //! for example because its own messages took longer, its next message shifts with them. A side with a schedule starts
@@ -59,8 +59,8 @@ impl Schedule {
         (self.last_ns, self.period_ns, self.wait_ns) = (start_ns, period_ns, wait_ns);
     }
 
-    /// Return whether the side has a schedule. `is_asked_at_once`: the peer reacts to each message at once, so that it has
-    /// no schedule of its own to which the beat could return.
+    /// Return whether the side has a schedule. `is_asked_at_once`: the peer reacts to each message at once, so
+    /// the beat cannot be the peer's.
     pub fn is_kept(&self, is_asked_at_once: bool) -> bool {
         let is_even = self.equal >= FEWEST_EQUAL;
         let is_indifferent = self.varied >= FEWEST_VARIED && self.varied * 2 >= self.equal;
@@ -89,9 +89,9 @@ mod tests {
         let waits = [704, 133, 145, 146, 433, 144, 430, 150, 437];
         let own = schedule((1..10).map(|nth| 741 * nth).zip(waits));
         assert!(own.is_kept(false));
-        // One that answers a steady client, or at a pace of its own between its answers.
+        // One that answers a steady client, or works on each request for another time.
         assert!(!schedule((1..10).map(|nth| (741 * nth, 20))).is_kept(true));
-        // What a short period keeps to is chance.
+        // Short periods repeat by chance.
         let mut noise = Schedule::default();
         let mut now_ns = 0;
         for each_us in [2700, 2610, 2705, 2300, 2702, 2660, 2657, 2990]
@@ -114,9 +114,9 @@ mod tests {
         let starts = [1416, 1697].into_iter().chain((3..12).map(|nth| 719 * nth));
         let own = schedule(starts.clone().map(|start_ms| (start_ms, 298)));
         assert!(own.is_kept(true));
-        // A client with a schedule of its own could cause it.
+        // A client's schedule could cause it.
         assert!(!own.is_kept(false));
-        // Answers shift with what held the first back.
+        // After a late message, answers stay late.
         let shifted =
             starts.map(|start_ms| (start_ms + if start_ms > 1700 { 250 } else { 0 }, 298));
         assert!(!schedule(shifted).is_kept(true));

@@ -1,7 +1,7 @@
 //! Whether data was lost when unread data had filled the receiver's buffer, although the window had room for it.
 //!
 //! A path loses segments whatever the receiver has read. A receiver that runs out of memory loses those that arrive
-//! while much is unread, which the window of its last ACK shows: it is smaller than its maximum by what is unread.
+//! while much is unread: the window of its last ACK is smaller than the maximum by that much.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::direction::Direction;
@@ -152,7 +152,7 @@ mod tests {
         filled.lost[4] = 0;
         // Losses that keep to the share of the data are the path's.
         assert_eq!(filled.most_unlikely(100, 1000), None);
-        // What a burst leaves unread is not counted.
+        // Data that a burst leaves unread for a moment is not counted.
         filled.lost = [0, 0, 0, 0, 0, 0, 9];
         assert_eq!(filled.most_unlikely(9, 1000), None);
     }
