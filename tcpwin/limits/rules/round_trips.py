@@ -14,7 +14,8 @@ rows fetched one at a time over 20 ms take 10 s. It is fast in the test laborato
 answer, and between an answer and the next request, the rule takes the round trip between the capture point and the end
 that acts (`round_trip_turns_ns`); the rest is that end's own time. So the result does not depend on where the capture
 was made. There are at least `exchanges`, and the cost is at least `cost_ns` and `share` of the connection without the
-requester's own time. The cost is the time that the same exchanges would save if one round trip carried them all.
+requester's own time. The cost is the time that the same exchanges would save if one round trip carried them all. Where
+answers cannot be assigned to their requests (`turns_state` is overlapping), the rule does not apply.
 
 ## When it is wrong
 
@@ -40,6 +41,9 @@ from tcpwin.units import count_text, share_text, time_text
 
 def judge(case: Case) -> Iterator[Finding]:
     connection = case.connection
+    if connection.turns_state == "overlapping":
+        # No exchange can be shown, as no answer can be assigned to its request.
+        return
     exchanges, waited_ns = connection.exchanges, connection.round_trip_turns_ns
     busy_ns = asked_ns(connection)
     cost_ns = waited_ns // exchanges * (exchanges - 1)
@@ -52,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"({share_text(waited_ns / busy_ns)} of the time in which something was asked)",
         owner="application",
         side="a",
-        confidence="possible" if connection.turns_state == "overlapping" else "likely",
+        confidence="likely",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=frames,
