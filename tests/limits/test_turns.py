@@ -165,8 +165,8 @@ THINKING_S = (0.02, 0.11, 0.05, 0.13, 0.01, 0.08, 0.15, 0.03, 0.09, 0.06)
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_a_server_may_send_at_times_of_its_own(tmp_path: Path, place: float) -> None:
-    """It sends every 400 ms, whenever the client's message came: without its thinking it would be no sooner."""
+def test_a_server_may_send_on_a_timer(tmp_path: Path, place: float) -> None:
+    """It sends every 400 ms, whenever the client's message comes: a client that did not think would gain nothing."""
     ticks = [Exchange(each, 0.38 - each, answer_bytes=9_000) for each in THINKING_S]
     connection = Conversation(ticks, 0.02, place).story().analyze(tmp_path).connections[0]
     assert connection.turns_state == "scheduled"

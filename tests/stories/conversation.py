@@ -90,11 +90,10 @@ def interleaved() -> Story:
 def never_waiting(seed: int, place: float, *, messages: int = 60, mean_s: float = 0.1, rtt_s: float = 0.03) -> Story:
     """Return a connection on which both sides send at random times, whatever they receive; `place` as above."""
     drawn, half_s = Random(seed), rtt_s / 2
-    talk = Conversation([], rtt_s, place)
-    story = talk.story()
+    story = Conversation([], rtt_s, place).story()
     sent: list[tuple[float, str]] = []
     for side in ("a", "b"):
-        now = rtt_s
+        now = rtt_s + DELAYED_ACK_S
         for _ in range(messages):
             now += drawn.expovariate(1 / mean_s)
             sent.append((now, side))
