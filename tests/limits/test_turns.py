@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from stories.conversation import Conversation, Exchange, interleaved, never_waiting
 from stories.story import Story, codes
@@ -64,6 +64,13 @@ exchanges = st.builds(
 )
 
 
+def one_full_segment(request_bytes: int, answer_bytes: int) -> list[Exchange]:
+    """Return exchanges of which one message fills a segment: its ACK is delayed until the answer is sent."""
+    return [Exchange(1.0, 1.0, 1, 1), Exchange(2.0, 1.0, request_bytes, answer_bytes), Exchange(1.0, 0.5, 1, 1)]
+
+
+@example(drawn=one_full_segment(1460, 1), rtt_s=0.0003)
+@example(drawn=one_full_segment(1, 1460), rtt_s=0.0003)
 @settings(max_examples=5000)
 @given(drawn=st.lists(exchanges, min_size=3, max_size=30), rtt_s=st.sampled_from([0.0003, 0.005, 0.03, 0.15, 0.3]))
 def test_turns_do_not_depend_on_the_capture_point(

@@ -254,18 +254,16 @@ impl Turns {
         self.round_trips_ns = self.round_trips_ns.saturating_add(path_ns);
     }
 
-    /// Move the turns' time out of the items that it was charged to.
+    /// Move the turns' time out of the items that it was charged to. A side's own turn may come out of every one of them:
+    /// near a message's receiver, the wait for its answer looks like a wait for its ACK.
     pub fn reassign(&self, items_ns: &mut [i64; SENDER_STATES]) {
+        const ALL: usize = CHARGED_TO.len();
         let wanted = [
-            (SenderState::Responder, self.responder_ns, 1),
-            (SenderState::Requester, self.requester_ns, 1),
-            (SenderState::Idle, self.idle_ns, 1),
+            (SenderState::Responder, self.responder_ns, ALL),
+            (SenderState::Requester, self.requester_ns, ALL),
+            (SenderState::Idle, self.idle_ns, ALL),
             (SenderState::Path, self.transit_ns, 1),
-            (
-                SenderState::RoundTrip,
-                self.round_trips_ns,
-                CHARGED_TO.len(),
-            ),
+            (SenderState::RoundTrip, self.round_trips_ns, ALL),
             // Also charged to its sender's timer where both sides sent again.
             (SenderState::Tail, self.lost_ns, 1),
             (SenderState::AfterLoss, self.repair_ns, 1),
