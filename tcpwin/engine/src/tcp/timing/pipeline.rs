@@ -25,6 +25,9 @@ const MOST_UNDER_WAY: usize = 127;
 const UNMATCHED_PART: u32 = 4;
 const FEWEST_MATCHED: u32 = 3;
 const FEWEST_PAUSES: i64 = 16;
+/// Intervals are even if they change by less than this part of their mean. Clients that wait for answers keep the
+/// intervals of their first requests, which are rarely as even.
+const EVEN_PART: i64 = 16;
 /// How much earlier than by the shortest round trip an answer may come.
 const SLACK_NS: i64 = 500_000;
 /// Before every time of a capture.
@@ -56,7 +59,7 @@ struct Newest {
 }
 
 /// Pauses before requests. A client that waits for answers asks equally soon after each of them; a client with its own
-/// clock asks at any time between two answers.
+/// clock asks at any time between two answers, or at even times although the server could answer faster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     count: i64,
@@ -64,12 +67,24 @@ struct Pauses {
     least_ns: i64,
     first_ns: i64,
     newest_ns: i64,
+    /// From the request before the newest one, and how much these intervals differed from one to the next, in all.
+    interval_ns: i64,
+    uneven_ns: i64,
 }
 
 impl Pauses {
     fn add(&mut self, pause_ns: i64, now_ns: i64) {
         if self.count == 0 {
             (self.least_ns, self.first_ns) = (pause_ns, now_ns);
+        } else {
+            let interval_ns = now_ns.saturating_sub(self.newest_ns);
+            if self.count > 1 {
+                let change_ns = interval_ns
+                    .saturating_sub(self.interval_ns)
+                    .saturating_abs();
+                self.uneven_ns = self.uneven_ns.saturating_add(change_ns);
+            }
+            self.interval_ns = interval_ns;
         }
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(pause_ns);
@@ -77,11 +92,18 @@ impl Pauses {
         self.newest_ns = now_ns;
     }
 
-    /// Return whether the client asked by its own clock.
-    fn are_own(&self) -> bool {
-        let spaced_ns = self.newest_ns.saturating_sub(self.first_ns) / self.count.max(1);
-        let mean_ns = self.sum_ns / self.count.max(1);
-        self.count >= FEWEST_PAUSES && mean_ns > spaced_ns / 8 && self.least_ns < mean_ns / 2
+    /// Return whether the client asked by its own clock. `is_busy`: the server worked most of the time, which spaces the
+    /// requests of a client that waits for it.
+    fn are_own(&self, is_busy: bool) -> bool {
+        let count = self.count.max(1);
+        let spaced_ns = self.newest_ns.saturating_sub(self.first_ns) / count;
+        let mean_ns = self.sum_ns / count;
+        let is_at_any_time = self.least_ns < mean_ns / 2;
+        let is_even = self.uneven_ns / count < spaced_ns / EVEN_PART;
+        self.count >= FEWEST_PAUSES
+            && !is_busy
+            && mean_ns > spaced_ns / 8
+            && (is_at_any_time || is_even)
     }
 }
 
@@ -236,7 +258,8 @@ impl Pipeline {
             &self.by_newest
         };
         let mut chain = course.last.chain;
-        if is_in_turn && course.pauses.are_own() {
+        let is_busy = chain.work_ns > chain.path_ns.saturating_add(chain.think_ns);
+        if is_in_turn && course.pauses.are_own(is_busy) {
             chain = Chain {
                 think_ns: chain.path_ns + chain.think_ns + chain.work_ns,
                 path_ns: 0,
@@ -321,8 +344,8 @@ impl Course {
         let think_ns = wait_ns - path_ns;
         if self.requests.is_empty() && self.answers.is_empty() {
             self.pauses = Pauses::default();
-        } else if !is_long {
-            // A long request also waits for the one before it.
+        } else if !is_long && (has_heard || self.pauses.count > 0) {
+            // The first requests wait for nothing, and a long one also waits for the one before it.
             self.pauses.add(think_ns, now_ns);
         }
         let mut chain = self.heard.chain;
@@ -538,6 +561,47 @@ mod tests {
         let chain = pipeline.pipelined().unwrap().chain;
         assert_eq!((chain.path_ns, chain.work_ns), (0, 0));
         assert!(chain.think_ns > 2000 * MS, "{chain:?}");
+    }
+
+    #[test]
+    fn a_client_that_asks_at_even_times_does_not_wait_for_the_path() {
+        // Request `nth` leaves at `asked_ns(nth, answers)`; the server takes `work_ns` for each and answers one by one.
+        let of = |asked_ns: &dyn Fn(usize, &[i64]) -> i64, work_ns: i64| {
+            let mut pipeline = pipeline();
+            let (mut steps, mut answers) = (Vec::new(), Vec::<i64>::new());
+            for nth in 0..60usize {
+                let now_ns = asked_ns(nth, &answers);
+                let free_ns = answers.last().map_or(0, |last_ns| last_ns - 15 * MS);
+                answers.push(free_ns.max(now_ns + 15 * MS) + work_ns + 15 * MS);
+                let acked = answers
+                    .iter()
+                    .filter(|heard_ns| **heard_ns <= now_ns)
+                    .count();
+                steps.push((now_ns, false, nth, acked));
+                steps.push((answers[nth], true, nth, 0));
+            }
+            steps.sort_unstable();
+            for (time_ns, is_answer, nth, acked) in steps {
+                let each = segment(time_ns, nth as u32, acked as u32);
+                pipeline.take(is_answer, &each, true, [0, 30 * MS]);
+            }
+            pipeline.pipelined().unwrap().chain
+        };
+        // Each request leaves 20 ms after the answer to the one before the last.
+        let even = of(&|nth, _| 25 * MS * nth as i64, 0);
+        assert_eq!((even.path_ns, even.work_ns), (0, 0), "{even:?}");
+        let uneven = of(
+            &|nth, _| 25 * MS * nth as i64 + 5 * MS * (nth % 2) as i64,
+            0,
+        );
+        assert!(uneven.path_ns > 400 * MS, "{uneven:?}");
+        // Each request waits for an answer and is spaced by a server that is always busy.
+        let closed =
+            |nth: usize, answers: &[i64]| nth.checked_sub(3).map_or(0, |nth| answers[nth] + 5 * MS);
+        let busy = of(&closed, 20 * MS);
+        assert!(busy.work_ns > 800 * MS, "{busy:?}");
+        let idle = of(&closed, 0);
+        assert!(idle.path_ns > 500 * MS, "{idle:?}");
     }
 
     #[test]
