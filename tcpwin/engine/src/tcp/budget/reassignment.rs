@@ -246,7 +246,9 @@ impl Observer<'_> {
         }
         let used = bottleneck.used(record);
         let least_used = if record.full_ns > 0 { OWN } else { SHARED };
-        let has_queue = record.least_delay_us >= self.standing_us && used >= least_used;
+        let has_queue = record.least_delay_us >= self.standing_us
+            && used >= least_used
+            && !outlasts_a_silence(record);
         facts.is_below_rate = used < SPARE;
         facts.is_near_rate = used >= SPARE;
         facts.is_at_rate = used >= FULL;
@@ -283,6 +285,15 @@ impl Observer<'_> {
         }
         self.was_near = is_near;
     }
+}
+
+/// Return whether the delay remained although the sender was silent for most of it, other than to wait for a timer. Its
+/// own queue would have drained: the receiver acknowledges late, as Linux does while unread data keep the window from
+/// growing (`__tcp_ack_snd_check` in net/ipv4/tcp_input.c), or others fill the queue.
+fn outlasts_a_silence(record: &Record) -> bool {
+    let is_repairing =
+        record.losses > 0 || record.item == SenderState::AfterLoss || record.recovery_ns > 0;
+    !is_repairing && record.gap_ns / 1000 >= i64::from(record.least_delay_us) * 3 / 4
 }
 
 /// Return the time that belongs to other items, judged by all rounds.

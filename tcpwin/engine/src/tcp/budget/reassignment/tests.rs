@@ -95,6 +95,17 @@ fn a_queue_that_never_empties_keeps_the_path_full_whoever_fills_it() {
         ..shared
     };
     assert_eq!(moved(&[emptied]), []);
+    // One burst per round, acknowledged late: its queue would have been empty by then.
+    let silent = Record {
+        gap_ns: 140_000_000,
+        ..shared
+    };
+    assert_eq!(moved(&[silent]), []);
+    let repairing = Record {
+        losses: 1,
+        ..silent
+    };
+    assert!(!moved(&[repairing]).is_empty());
 }
 
 #[test]
