@@ -27,7 +27,7 @@ from tcpwin.cli.io import (
 )
 from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options, require_packets
 from tcpwin.cli.program import EXIT_PROBLEM
-from tcpwin.cli.rules import chosen_rules, parse_thresholds, threshold_option
+from tcpwin.cli.rules import chosen_rules, load_rules, parse_thresholds, threshold_option
 from tcpwin.cli.several import (
     Answered,
     Piece,
@@ -65,7 +65,13 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     shell_complete=completion.rules,
     help="Apply only these rules: codes, prefixes or names, such as TW201,TW3.",
 )
-@click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="Skip these rules.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=completion.rules,
+    help="Hide the findings of these rules; verdicts still consider them.",
+)
 @threshold_option
 @click.option(
     "--fail-on",
@@ -155,7 +161,7 @@ class _Gate:
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules to apply."""
+        """The rules whose findings are shown."""
         return chosen_rules(self.select, self.ignore)
 
     @property
@@ -175,7 +181,11 @@ class _Gate:
 
         # Of several captures too: a gate must not open because a selection matched nothing.
         require_packets(analysis)
-        found = judge(analysis, chosen=self.rules, thresholds=parse_thresholds(self.thresholds))
+        rules = self.rules
+        codes = {rule.code for rule in rules}
+        # A limit remains the limit although nobody wants to read the rule that finds it.
+        aside = [rule for code, rule in load_rules().items() if code not in codes]
+        found = judge(analysis, chosen=rules, aside=aside, thresholds=parse_thresholds(self.thresholds))
         return found if self.known is None else self.known.set_aside(analysis, found)
 
     def blocks(self, analysis: Analysis, found: Findings) -> Iterator[Iterable[str] | ConnectionTable]:

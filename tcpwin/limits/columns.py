@@ -94,7 +94,9 @@ def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[in
 
 def known_closely(analysis: Analysis, found: Findings) -> set[int]:
     """Return the connections about which findings or host snapshots add to the budget from packets."""
-    added = (each for each in (*found, *found.known) if each.items_ns or each.severity >= Severity.WARNING)
+    added = (
+        each for each in (*found, *found.known, *found.aside) if each.items_ns or each.severity >= Severity.WARNING
+    )
     claimed = {each.connection for each in added if each.connection is not None}
     return claimed | {match.connection for host in analysis.hosts for match in host.found}
 

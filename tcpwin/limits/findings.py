@@ -51,6 +51,7 @@ class Findings:
         worst: the highest severity; None without findings.
         failed: a sentence for each rule that failed; its findings until then are kept.
         known: findings of a baseline, which are not in `found` but count in verdicts.
+        aside: the same for findings of rules that were not chosen.
     """
 
     found: tuple[Finding, ...] = ()
@@ -58,6 +59,7 @@ class Findings:
     worst: Severity | None = None
     failed: tuple[str, ...] = ()
     known: tuple[Finding, ...] = ()
+    aside: tuple[Finding, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.found)
@@ -117,13 +119,13 @@ class Findings:
         return self.table().__arrow_c_stream__(requested_schema)
 
     def of(self, connection: int) -> tuple[Finding, ...]:
-        """Return the findings of one connection, including known ones."""
+        """Return the findings of one connection, including those that count in its verdict only."""
         return self._by_connection.get(connection, ())
 
     @cached_property
     def _by_connection(self) -> dict[int | None, tuple[Finding, ...]]:
         by_connection: dict[int | None, list[Finding]] = defaultdict(list)
-        for each in (*self.found, *self.known):
+        for each in (*self.found, *self.known, *self.aside):
             by_connection[each.connection].append(each)
         return {connection: tuple(found) for connection, found in by_connection.items()}
 
@@ -151,6 +153,7 @@ def check(
     analysis: Analysis,
     *,
     chosen: Iterable[Rule] | None = None,
+    aside: Iterable[Rule] = (),
     thresholds: Mapping[str, float] | None = None,
     rereads: bool = True,
 ) -> Findings:
@@ -159,6 +162,7 @@ def check(
     Args:
         analysis: the analysis, with or without snapshots.
         chosen: the rules to run; by default all.
+        aside: rules to run whose findings only count in verdicts (`Findings.aside`).
         thresholds: values that differ from the defaults, such as ``{"TW201.stall_ns": 1e9}``.
         rereads: whether rules may read a small capture again. If not, they use what the first reading kept, as for a
             large capture.
@@ -168,6 +172,9 @@ def check(
         ValueError: rules yield to each other in a cycle.
     """
     outlines = all_outlines() if chosen is None else [rule.outline for rule in chosen]
+    others = [rule.outline for rule in aside]
+    unshown = {each.code for each in others}
+    outlines = [*outlines, *others]
     wanted = dict(thresholds or {})
     known = {f"{each.code}.{name}" for each in all_outlines() for name in each.defaults}
     if unknown := sorted(set(wanted) - known):
@@ -196,10 +203,11 @@ def check(
         except (TcpwinError, OSError):
             raise
         except Exception as error:  # noqa: BLE001 (a third-party rule must not stop the others)
-            failed.append(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}")
+            if rule.code not in unshown:
+                failed.append(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}")
         if judged:
             counts[rule.code] = len(judged)
-            if len(judged) > KEPT_PER_RULE:
+            if len(judged) > KEPT_PER_RULE and rule.code not in unshown:
                 worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
     found = _settle(found, analysis, {each.code: each.yields_to for each in ordered})
@@ -207,12 +215,17 @@ def check(
         added = list(unreported(analysis, _by_connection(found), KEPT_PER_RULE))
         counts |= {UNREPORTED: len(added)} if added else {}
         found += added
-    worst = max(worst, *(each.severity for each in found), 0)
     # At equal rank the lower code comes first, whatever the order of the rules.
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
+    shown = tuple(each for each in found if each.code not in unshown)
+    worst = max(worst, *(each.severity for each in shown), 0)
     return Findings(
-        tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None, tuple(failed)
+        shown,
+        {code: counts[code] for code in sorted(counts) if code not in unshown},
+        Severity(worst) if worst else None,
+        tuple(failed),
+        aside=tuple(each for each in found if each.code in unshown),
     )
 
 

@@ -34,14 +34,15 @@ PARAGRAPH = [
     "Fix: Make the client's application read faster. `ss -tmi` on the client shows "
     "whether unread data (Recv-Q) fills the buffer.",
     "Cost: about 28.1 s (at least 6.1 s): without this limit it would have taken 2 s instead of 30.1 s",
+    "When: mostly from 40 ms to 27.3 s of the connection",
     "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
     "6.1 s at zero window (no room offered, 66 times) + 1.49 s with the window open again, "
     "but kept small by unread data; "
-    "frame.number in {1627, 1628, 1577, 1578, 1474, 1475} "
-    "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
+    "frame.number in {241, 1235, 2115, 3049, 3812, 4571} "
+    "(segments that filled the window; rule TW202 receive-window-limited)",
     "",
 ]
-SUMMARY = "1 finding (1 warning); 1 rule checked on 1 connection."
+SUMMARY = "1 finding (1 warning); 1 finding of other rules not shown; 1 rule checked on 1 connection."
 
 
 def lines(*arguments: object, **more: Any) -> list[str]:
@@ -57,9 +58,9 @@ def document(*arguments: object, **more: Any) -> dict[str, Any]:
 
 def test_text() -> None:
     told = lines(*TW201)
-    assert told[:5] == PARAGRAPH
-    assert told[5] == HEAD
-    assert told[6:9] == [
+    assert told[:6] == PARAGRAPH
+    assert told[6] == HEAD
+    assert told[7:10] == [
         "    ends       client 10.9.2.2:36984, server 10.9.1.1:5201",
         "    owner      the client's application",
         "    evidence   frames 1627, 1628, 1577, 1578, 1474, 1475 (start and end of the longest 3 of 66)",
@@ -126,6 +127,17 @@ def test_json() -> None:
     }
 
 
+def test_an_ignored_rule_still_counts_in_the_verdict() -> None:
+    """The limit does not change with the rules that are shown, and the gate opens."""
+    ignored = ("--ignore", "TW2", SLOW_READER)
+    done = tcpwin("check", *ignored)
+    told = done.stdout.decode().splitlines()
+    assert done.returncode == 0
+    assert told[:6] == PARAGRAPH
+    assert told[6].startswith("No findings; 2 findings of other rules not shown; ")
+    assert document(*ignored)["verdict"] == document(SLOW_READER)["verdict"]
+
+
 def test_limit_is_for_every_form() -> None:
     assert lines(*TW201, "--limit", 0) == [
         *PARAGRAPH,
@@ -156,7 +168,7 @@ def test_output_goes_to_a_file_in_the_form_of_its_name(tmp_path: Path, name: str
     assert text.startswith(begins)
     assert text.endswith("\n")
     assert tcpwin("check", *TW201, "-o", tmp_path / "again", "--format", "text").stdout == b""
-    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[5] == HEAD
+    assert (tmp_path / "again").read_text(encoding="utf8").splitlines()[6] == HEAD
 
 
 def test_sarif_and_junit_and_github_are_whole() -> None:
@@ -257,10 +269,12 @@ def test_shares_of_thresholds() -> None:
 
 def test_standard_input_and_several_files() -> None:
     told = lines("--select", "TW201", "-", input=SLOW_READER.read_bytes())
-    assert told[5] == HEAD.replace(str(SLOW_READER), "standard input")
+    assert told[6] == HEAD.replace(str(SLOW_READER), "standard input")
     told = lines("--select", "TW201", "--merge", KEEP_ALIVE, SLOW_READER)
     assert len([line for line in told if line.startswith("2 files:#")]) == 1
-    assert told[-1] == "1 finding (1 warning) in 1 connection; 1 rule checked on 2 connections."
+    assert told[-1] == (
+        "1 finding (1 warning) in 1 connection; 2 findings of other rules not shown; 1 rule checked on 2 connections."
+    )
 
 
 def test_all_rules_read_standard_input() -> None:

@@ -194,7 +194,7 @@ def test_rule_of_another_package_is_checked(tmp_path: Path, point: str) -> None:
         f"{KEEP_ALIVE} ACME001 acme-capture (error, certain): 1 connections",
         "    owner      nobody",
         "",
-        "1 finding (1 error); 1 rule checked on 1 connection.",
+        "1 finding (1 error); 1 finding of other rules not shown; 1 rule checked on 1 connection.",
     ]
 
 
@@ -219,7 +219,7 @@ def test_rule_of_the_page_about_rules_works(tmp_path: Path) -> None:
         "    evidence   frame 1",
         "    values     handshake rtt 40 ms",
         "",
-        "1 finding (1 info); 1 rule checked on 1 connection.",
+        "1 finding (1 info); 2 findings of other rules not shown; 1 rule checked on 1 connection.",
     ]
 
 
