@@ -70,7 +70,7 @@ def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool) -> list[str]:
     """Return the captures to read separately; none for a single capture, or for pieces of one.
 
-    A folder with several captures and no snapshot stands for its captures.
+    A folder with several captures and no snapshot stands for its captures and for the bundles in it.
 
     Raises:
         UsageError: an option that is for a single capture.
@@ -99,12 +99,27 @@ def _within(path: str, member: str | None) -> list[str]:
     try:
         with Bundle.open(path) as bundle:
             captures = [each.name for each in bundle.members if each.kind == "capture" or _is_called_one(each)]
-            if bundle.snapshots or len(captures) < 2:
+            bundles = [each.name for each in bundle.members if _is_bundle(Path(path, each.name))]
+            if bundle.snapshots or (len(captures) < 2 and not bundles):
                 return [path]
+            captures += bundles
     except TcpwinError:
         # Reading it gives the reason, and does not affect the others.
         return [path]
     return [str(Path(path, name)) for name in sorted(captures)]
+
+
+def _is_bundle(path: Path) -> bool:
+    """Return whether an archive holds a capture, or cannot be read: then reading it reports why."""
+    from tcpwin.hosts import Bundle, is_bundle
+
+    if not is_bundle(path):
+        return False
+    try:
+        with Bundle.open(str(path)) as bundle:
+            return bool(bundle.captures)
+    except TcpwinError:
+        return True
 
 
 def _is_called_one(member: Member) -> bool:

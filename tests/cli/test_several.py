@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import pytest
 from cli import command
@@ -81,6 +82,23 @@ def test_a_folder_of_captures_is_its_captures(folder: Path) -> None:
         "slow-reader.pcap.gz",
         "window-scaling.pcap.gz",
     ]
+    assert done.returncode == 3
+
+
+def test_a_folder_stands_for_the_bundles_in_it_too(tmp_path: Path) -> None:
+    """One skipped without a word would open the gate of `check`."""
+    (tmp_path / "older").mkdir()
+    shutil.copy(CAPTURES / "bundles" / "slow-reader.zip", tmp_path / "older")
+    alone = tcpwin("check", tmp_path)
+    assert alone.returncode == 1
+    assert b"slow-reader.zip: slow-reader/sender.pcap.gz:#0 " in alone.stdout
+    shutil.copy(HEALTHY, tmp_path)
+    with ZipFile(tmp_path / "notes.zip", "w") as archive:
+        archive.writestr("notes.txt", "nothing of a capture")
+    (tmp_path / "broken.zip").write_bytes(b"PK and no more")
+    done = tcpwin("check", tmp_path, "--format", "json")
+    names = [Path(each["file"]).name for each in json.loads(done.stdout)["captures"]]
+    assert names == ["broken.zip", "slow-reader.zip", HEALTHY.name]
     assert done.returncode == 3
 
 
