@@ -115,8 +115,10 @@ def drained_share(case: Case) -> float:
     """
     if not case.may_follow_series:
         data = case.data
-        # From the fields alone: if the mean is below half of the maximum, the window was mostly there.
-        return float(2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0))
+        # From the fields alone: if the mean is below half of the maximum, and data arrived after the window had fallen,
+        # the window was mostly there.
+        is_below = 2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0)
+        return float(is_below and data.window_low_acked_bytes > 0)
     import numpy as np
 
     series = case.connection.series("receive_window", direction=case.direction or "a_to_b")

@@ -100,6 +100,7 @@ facts! {
     window_limited_ns: i64,
     receive_window_max_bytes: Option<i64>,
     receive_window_mean_bytes: Option<f64>,
+    window_low_acked_bytes: i64,
     receive_window_initial_bytes: i64,
     initial_flight_bytes: i64,
     window_scale_state: &'static str,

@@ -17,6 +17,9 @@ pub const QUEUED_SHARE: f64 = 0.25;
 /// Share of the window's time above which a closed window means a slow reader; below, the window is merely small.
 const CLOSED_SHARE: f64 = 0.1;
 
+/// Share of the data that arrived while unread data took half of the window, from which the window is low.
+const LOW_SHARE: f64 = 0.02;
+
 /// Return whether the window limited the sender because its reader is slow: it was closed or low, or ACKs waited.
 pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
     let window_ns = sum_of(items_ns, ItemTrait::Window) as f64;
@@ -26,7 +29,10 @@ pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
     let is_closed = data.zero_window_episode_count > 0
         && data.zero_window_ns as f64 >= CLOSED_SHARE * window_ns;
     let is_unread = reader_ns > 0 && reader_ns as f64 >= READER_SHARE * window_ns;
-    let is_low = data.window_scale_state != "disabled" && mean > 0.0 && mean < most as f64 / 2.0;
+    // A window that merely grew late is small on average, too.
+    let has_fallen = data.window_low_acked_bytes as f64 >= LOW_SHARE * data.acked_bytes as f64;
+    let is_below = mean > 0.0 && mean < most as f64 / 2.0;
+    let is_low = data.window_scale_state != "disabled" && is_below && has_fallen;
     is_closed || is_low || is_unread
 }
 
@@ -67,4 +73,27 @@ impl DirectionFacts {
 pub fn is_answering(items_ns: &Items) -> bool {
     let responder_ns = items_ns[SenderState::Responder as usize];
     responder_ns > 0 && responder_ns >= items_ns[SenderState::Application as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_grew_late_is_not_a_slow_readers() {
+        let grown = DirectionFacts {
+            window_scale_state: "known",
+            receive_window_mean_bytes: Some(17_300.0),
+            receive_window_max_bytes: Some(90_520),
+            acked_bytes: 72_100,
+            ..DirectionFacts::default()
+        };
+        let items_ns = Items::default();
+        assert!(!is_slow(&grown, &items_ns));
+        let fallen = DirectionFacts {
+            window_low_acked_bytes: 30_000,
+            ..grown
+        };
+        assert!(is_slow(&fallen, &items_ns));
+    }
 }

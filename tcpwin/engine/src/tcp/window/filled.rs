@@ -40,6 +40,11 @@ pub struct LostUnread {
 }
 
 impl FilledWindow {
+    /// Return the acknowledged bytes whose ACK left less than half of the window.
+    pub fn low_bytes(&self) -> u64 {
+        self.arrived_bytes[..PARTS as usize / 2].iter().sum()
+    }
+
     /// Return the threshold that covers the most of `all` times of loss of those at which chance does not explain them.
     pub fn most_unlikely(&self, all: u32, acked_bytes: u64) -> Option<LostUnread> {
         let (mut times, mut arrived_bytes) = (0, 0);
