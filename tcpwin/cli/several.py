@@ -99,7 +99,7 @@ def _within(path: str, member: str | None) -> list[str]:
     try:
         with Bundle.open(path) as bundle:
             captures = [each.name for each in bundle.members if each.kind == "capture" or _is_called_one(each)]
-            bundles = [each.name for each in bundle.members if _is_bundle(Path(path, each.name))]
+            bundles = [each.name for each in bundle.members if _holds_capture(Path(path, each.name))]
             if bundle.snapshots or (len(captures) < 2 and not bundles):
                 return [path]
             captures += bundles
@@ -109,8 +109,8 @@ def _within(path: str, member: str | None) -> list[str]:
     return [str(Path(path, name)) for name in sorted(captures)]
 
 
-def _is_bundle(path: Path) -> bool:
-    """Return whether an archive holds a capture, or cannot be read: then reading it reports why."""
+def _holds_capture(path: Path) -> bool:
+    """Return true for an archive with a capture, and for one that cannot be read: it is reported, not skipped."""
     from tcpwin.hosts import Bundle, is_bundle
 
     if not is_bundle(path):

@@ -52,6 +52,7 @@ class Findings:
         failed: a sentence for each rule that failed; its findings until then are kept.
         known: findings of a baseline, which are not in `found` but count in verdicts.
         aside: the same for findings of rules that were not chosen.
+        aside_count: number of those, including the ones beyond `KEPT_PER_RULE`.
     """
 
     found: tuple[Finding, ...] = ()
@@ -60,6 +61,7 @@ class Findings:
     failed: tuple[str, ...] = ()
     known: tuple[Finding, ...] = ()
     aside: tuple[Finding, ...] = ()
+    aside_count: int = 0
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.found)
@@ -226,6 +228,7 @@ def check(
         Severity(worst) if worst else None,
         tuple(failed),
         aside=tuple(each for each in found if each.code in unshown),
+        aside_count=sum(counts[code] for code in counts if code in unshown),
     )
 
 

@@ -50,9 +50,9 @@ class DirectionFields:
         window_full: Segments that ended exactly at the right edge of the window.
         window_near_full: Segments that left less than one segment's room below the right edge.
         window_overrun: Segments that ended beyond every right edge advertised so far.
-        loss_times: Times at which data was lost, each after the retransmission of what was lost before.
         window_low_acked_bytes: Acknowledged bytes whose ACK left less than half of the largest window until then:
             unread data took the rest.
+        loss_times: Times at which data was lost, each after the retransmission of what was lost before.
         loss_times_unread: Of these, times at which `loss_unread_share` of the receiver's largest window or more was
             filled by unread data, as the last ACK shows.
         loss_unread_share: The share, a quarter or more in steps of an eighth, that explains the most losses; none if
@@ -271,8 +271,8 @@ class DirectionFields:
     window_full: int
     window_near_full: int
     window_overrun: int
-    loss_times: int
     window_low_acked_bytes: int
+    loss_times: int
     loss_times_unread: int
     loss_unread_share: float | None
     loss_unread_arrived_share: float | None

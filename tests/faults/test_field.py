@@ -63,6 +63,12 @@ def analyzed(name: str) -> tcpwin.Analysis:
     return tcpwin.analyze(path)
 
 
+def test_a_small_window_that_opens_at_last_is_not_a_slow_readers() -> None:
+    """The client's window stays at 17,520 bytes and acknowledges at once; its last two ACKs open it to 90,520."""
+    verdict = analyzed("http-think-time-blamed-on-server").connections[0].verdict
+    assert (verdict.limit, verdict.also) == ("requester_application", "receiver_window")
+
+
 def test_bytes_between_acknowledgments_a_gigabyte_apart_are_counted() -> None:
     connection = analyzed("ack-jumps-1900MB").connections[0]
     assert connection.b_to_a.acked_bytes == 5_700_004_000

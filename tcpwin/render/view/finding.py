@@ -226,8 +226,8 @@ def counts_line(analysis: Analysis, found: Findings, *, checked: int) -> str:
     scope = f"{count_text(checked, 'rule')} checked on {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())
     aside = f"; {count_text(len(found.known), 'known finding')} not shown" if found.known else ""
-    if found.aside:
-        aside += f"; {count_text(len(found.aside), 'finding')} of other rules not shown"
+    if found.aside_count:
+        aside += f"; {count_text(found.aside_count, 'finding')} of other rules not shown"
     if not total:
         return f"No {'new ' if found.known else ''}findings{aside}; {scope}."
     by_severity = Counter(finding.severity for finding in found)

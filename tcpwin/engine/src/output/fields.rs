@@ -464,8 +464,8 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_full Int "Segments that ended exactly at the right edge of the window." @sent event::WINDOW_FULL;
     window_near_full Int "Segments that left less than one segment's room below the right edge." @cold_state |c| i64::from(c.window_near_full);
     window_overrun Int "Segments that ended beyond every right edge advertised so far." @cold_state |c| i64::from(c.window_overrun);
-    loss_times Int "Times at which data was lost, each after the retransmission of what was lost before." @cold_state |c| i64::from(c.loss_times);
     window_low_acked_bytes Int "Acknowledged bytes whose ACK left less than half of the largest window until then: unread data took the rest." @cold_state |c| c.filled.as_ref().map_or(0, |filled| filled.low_bytes() as i64);
+    loss_times Int "Times at which data was lost, each after the retransmission of what was lost before." @cold_state |c| i64::from(c.loss_times);
     loss_times_unread Int "Of these, times at which `loss_unread_share` of the receiver's largest window or more was filled by unread data, as the last ACK shows." |v| int(v.lost_unread().map_or(0, |lost| lost.times));
     loss_unread_share Real nullable "The share, a quarter or more in steps of an eighth, that explains the most losses; none if chance explains them." |v| v.lost_unread().map_or(Value::None, |lost| Value::Real(lost.unread_share));
     loss_unread_arrived_share Real nullable "Share of all acknowledged data that arrived while so much was unread." |v| v.lost_unread().map_or(Value::None, |lost| Value::Real(lost.arrived_share));

@@ -17,9 +17,6 @@ pub const QUEUED_SHARE: f64 = 0.25;
 /// Share of the window's time above which a closed window means a slow reader; below, the window is merely small.
 const CLOSED_SHARE: f64 = 0.1;
 
-/// Share of the data that arrived while unread data took half of the window, from which the window is low.
-const LOW_SHARE: f64 = 0.02;
-
 /// Return whether the window limited the sender because its reader is slow: it was closed or low, or ACKs waited.
 pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
     let window_ns = sum_of(items_ns, ItemTrait::Window) as f64;
@@ -30,7 +27,7 @@ pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
         && data.zero_window_ns as f64 >= CLOSED_SHARE * window_ns;
     let is_unread = reader_ns > 0 && reader_ns as f64 >= READER_SHARE * window_ns;
     // A window that merely grew late is small on average, too.
-    let has_fallen = data.window_low_acked_bytes as f64 >= LOW_SHARE * data.acked_bytes as f64;
+    let has_fallen = data.window_low_acked_bytes > 0;
     let is_below = mean > 0.0 && mean < most as f64 / 2.0;
     let is_low = data.window_scale_state != "disabled" && is_below && has_fallen;
     is_closed || is_low || is_unread

@@ -20,6 +20,10 @@ const OWN: f64 = 0.4;
 /// A sender always had something to send if its longest silence is shorter than this part of an RTT.
 const SILENT_PART: i64 = 4;
 
+/// A sender's own queue has drained once it was silent for this part of the delay; the rest is the path's round trip and
+/// the flight itself.
+const DRAINED: (i64, i64) = (3, 4);
+
 /// Time that moves from one item to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reassignment {
@@ -293,7 +297,8 @@ impl Observer<'_> {
 fn outlasts_a_silence(record: &Record) -> bool {
     let is_repairing =
         record.losses > 0 || record.item == SenderState::AfterLoss || record.recovery_ns > 0;
-    !is_repairing && record.gap_ns / 1000 >= i64::from(record.least_delay_us) * 3 / 4
+    let drained_us = i64::from(record.least_delay_us) * DRAINED.0 / DRAINED.1;
+    !is_repairing && record.gap_ns / 1000 >= drained_us
 }
 
 /// Return the time that belongs to other items, judged by all rounds.
