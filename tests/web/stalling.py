@@ -3,7 +3,6 @@
 import os
 import re
 import select
-import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from web.crafted import API, many_connections
 from web.postgres import SQLITE_BY_DAY, Postgres
 from web.running import start_server
 from web.wire import ask
-from web.workers import command, descendants, let_go, stop_all, workers
+from web.workers import command, descendants, is_there, let_go, stop_all, suspend, workers
 
 from tcpwin_web.results import layout
 from tcpwin_web.service import ANSWER_NICENESS
@@ -108,9 +107,10 @@ def held_print(stack: ExitStack, running: Running, path: str) -> tuple[socket.so
     while True:
         connection = ask(stack, running.address, path)
         while not select.select([connection], [], [], 0.01)[0]:
-            if pids := browsers(running):
-                for pid in pids:
-                    os.kill(pid, signal.SIGSTOP)
+            pids = suspend(browsers(running))
+            # Without the process that the service waits for, these are the rest of a finished print.
+            if any(is_there(pid) and os.getsid(pid) == pid for pid in pids):
                 return connection, pids
+            let_go(pids)
         # It finished before it was suspended.
         connection.close()

@@ -364,7 +364,11 @@ def test_a_token_leaves_half_of_the_disk_and_the_rest_to_its_owner(
     assert upload(many_connections(20_000), one).status_code == 507
     assert upload(capture, other).status_code == 202
     disk = owner.app.state.service.disk  # type: ignore[attr-defined]
-    (small_disk / "filler").write_bytes(bytes(disk.left_bytes))
+    # Now its share is taken before the first byte arrives.
+    (small_disk / "most").write_bytes(bytes(disk.left_bytes - 100_000))
+    refused = upload(capture, one)
+    assert (refused.status_code, "ask the owner to delete some" in refused.json()["detail"]) == (507, True)
+    (small_disk / "rest").write_bytes(bytes(disk.left_bytes))
     assert upload(capture, other).status_code == 507
     assert analysed(owner, capture)
 

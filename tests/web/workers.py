@@ -38,7 +38,11 @@ def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) 
 
 def stop_all(service_pid: int) -> list[int]:
     """Suspend all current workers."""
-    pids = workers(service_pid)
+    return suspend(workers(service_pid))
+
+
+def suspend(pids: list[int]) -> list[int]:
+    """Suspend processes, as far as they still exist."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)

@@ -111,9 +111,12 @@ class _Taking:
         most = settings.max_unpacked_bytes
         left = max(most - sum(stored for stored, _ in self.taken), 1)
         read = _Counted(file, self._check_share)
-        headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
-        # To the engine, a refused upload looks like the end of a damaged file.
-        self._check_share()
+        try:
+            headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
+        finally:
+            # To the engine, a refused upload looks like a damaged file, or like no capture at all.
+            if read.refusal is not None:
+                raise read.refusal
         for warning in headers.facts["warnings"]:
             if warning["kind"] == "read_failed" and left < most:
                 raise UploadError(413, f"{name}: with the files before it, it unpacks to more than {most:,} bytes")
@@ -191,10 +194,15 @@ class _Counted:
         self._check = check
         self.count = 0
         self.digest = hashlib.sha256()
+        self.refusal: UploadError | None = None
 
     def read(self, size: int = -1, /) -> bytes:
         """Return `size` bytes or fewer; empty at the end."""
-        self._check()
+        try:
+            self._check()
+        except UploadError as error:
+            self.refusal = error
+            raise
         data: bytes = self._file.read(size)
         self.count += len(data)
         self.digest.update(data)
