@@ -69,8 +69,6 @@ def verdict_schema() -> dict[str, Any]:
     }
     properties: dict[str, Any] = {}
     for row in _engine.verdict_fields():
-        if row["is_column_only"]:
-            continue
         kind, is_nullable = row["kind"], row["is_nullable"]
         schema: dict[str, Any] = {"description": row["doc"]}
         if kind in (choices := verdict_choices()):
@@ -254,8 +252,7 @@ def dashboard_module() -> str:
     lines += ['    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)', ""]
     for row in _engine.verdict_fields():
         annotation = annotations[row["kind"]] + (" | None" if row["is_nullable"] else "")
-        default = " = 0" if row["is_column_only"] else ""
-        lines += [f"    {row['name']}: {annotation}{default}"]
+        lines += [f"    {row['name']}: {annotation}"]
         lines += _wrapped(f'"""{row["doc"]}"""', indent=4, hanging=4)
     return "\n".join(lines) + "\n"
 

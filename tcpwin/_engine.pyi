@@ -105,7 +105,6 @@ class _VerdictField(TypedDict):
     name: str
     kind: str
     is_nullable: bool
-    is_column_only: bool
     doc: str
 
 def limits() -> list[_LimitRow]:

@@ -6,7 +6,18 @@ from typing import Any
 
 from tcpwin.analysis import Direction, GroupName, group_exchanges, list_exchanges
 from tcpwin.errors import SourceError
-from tcpwin.limits import Analysis, Budget, Connection, Finding, describe_verdict, plain, role_of
+from tcpwin.limits import (
+    Analysis,
+    Budget,
+    Connection,
+    Finding,
+    Verdict,
+    Verdicts,
+    cost_confidence,
+    describe_verdict,
+    plain,
+    role_of,
+)
 from tcpwin.model import marked_fields
 from tcpwin.pairing import Pairing
 from tcpwin.render import frames_filter, most_lost_first, quality_remarks, summarize_pairing
@@ -110,12 +121,13 @@ def _numbers(direction: Direction, budget: Budget) -> dict[str, Any]:
 def tell_evidence(name: str, analysis: Analysis, number: int | None, code: str | None) -> dict[str, Any]:
     """Return the findings of one connection or of all, with their frames."""
     found: list[Finding] = list(analysis.findings if number is None else connection_of(analysis, number).findings)
+    verdict = Verdicts(analysis, analysis.findings).of
     chosen = [each for each in found if code is None or each.code == code.upper()]
     return plain(  # type: ignore[no-any-return]
         {
             "capture": name_text(name),
             "findings_in_all": len(chosen),
-            "findings": [_finding(each) for each in chosen[:MOST_FINDINGS]],
+            "findings": [_finding(each, verdict(each)) for each in chosen[:MOST_FINDINGS]],
         }
     )
 
@@ -139,7 +151,7 @@ def tell_exchanges(name: str, analysis: Analysis, by: GroupName, number: int | N
     )
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, verdict: Verdict | None) -> dict[str, Any]:
     evidence = finding.evidence
     return {
         "rule": finding.code,
@@ -149,6 +161,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "text": finding.text,
         "cost_ns": finding.cost_ns,
         "confidence": finding.confidence,
+        "cost_confidence": cost_confidence(finding, verdict),
         "owner": finding.owner,
         "frames": evidence.frames,
         "frames_of": evidence.frames_of,

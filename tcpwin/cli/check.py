@@ -254,7 +254,14 @@ def write_document_of(
     shown = list(islice(found, gate.limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "json":
-        from tcpwin.limits import SCHEMA, describe_capture, describe_finding, describe_judged, describe_rule
+        from tcpwin.limits import (
+            SCHEMA,
+            Verdicts,
+            describe_capture,
+            describe_finding,
+            describe_judged,
+            describe_rule,
+        )
 
         facts = {
             "name": analysis.name,
@@ -268,7 +275,9 @@ def write_document_of(
             "known": len(found.known),
             "failed": list(found.failed),
         }
-        write_document(SCHEMA, "findings", (describe_finding(each, analysis) for each in shown), lambda: facts, output)
+        verdict = Verdicts(analysis, found).of
+        described = (describe_finding(each, analysis, verdict(each)) for each in shown)
+        write_document(SCHEMA, "findings", described, lambda: facts, output)
         return
     if output.form == "sarif":
         from tcpwin.render import sarif_document

@@ -12,6 +12,7 @@ from tcpwin.limits.baseline import read_baseline as read_baseline
 from tcpwin.limits.budget import Budget as Budget
 from tcpwin.limits.budget import KernelLimits as KernelLimits
 from tcpwin.limits.case import Case as Case
+from tcpwin.limits.claims import cost_confidence as cost_confidence
 from tcpwin.limits.claims import is_about as is_about
 from tcpwin.limits.claims import is_part_of as is_part_of
 from tcpwin.limits.columns import budget_columns as budget_columns
@@ -68,9 +69,9 @@ from tcpwin.limits.tables import LIMIT_GROUPS as LIMIT_GROUPS
 from tcpwin.limits.tables import LIMIT_NAMES as LIMIT_NAMES
 from tcpwin.limits.tables import LIMITS as LIMITS
 from tcpwin.limits.tables import OWNERS as OWNERS
-from tcpwin.limits.tables import VERDICT_COLUMNS as VERDICT_COLUMNS
 from tcpwin.limits.tables import VERDICT_FIELDS as VERDICT_FIELDS
 from tcpwin.limits.verdict import Verdict as Verdict
+from tcpwin.limits.verdict import Verdicts as Verdicts
 from tcpwin.limits.verdict import choose_direction as choose_direction
 from tcpwin.limits.verdict import judge_connection as judge_connection
 from tcpwin.limits.verdict import judge_directions as judge_directions

@@ -17,7 +17,7 @@ from tcpwin.analysis import DirectionName
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Outline
-from tcpwin.limits.tables import HELD_BY, ITEM_LIMITS, ITEMS, REPORTABLE
+from tcpwin.limits.tables import CONFIDENCES, HELD_BY, ITEM_LIMITS, ITEMS, REPORTABLE
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
@@ -57,6 +57,18 @@ def is_about(finding: Finding, verdict: Verdict) -> bool:
     """Return whether all the time that a finding claims is time in the limit that the verdict names."""
     claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
     return claimed == {verdict.also or verdict.limit} and finding.direction in (None, verdict.direction)
+
+
+def cost_confidence(finding: Finding, verdict: Verdict | None) -> str | None:
+    """Return the confidence of a finding's cost: the lower of the finding's and the verdict's; None without a cost.
+
+    An observation may be certain while its share of the limit is not; the cost depends on both.
+    """
+    if not finding.cost_ns and not finding.lost_bps:
+        return None
+    if verdict is None or not is_about(finding, verdict):
+        return finding.confidence
+    return min(finding.confidence, verdict.confidence, key=CONFIDENCES.index)
 
 
 def is_part_of(finding: Finding, verdict: Verdict) -> bool:

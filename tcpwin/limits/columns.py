@@ -15,7 +15,7 @@ from tcpwin.analysis import DIRECTIONS
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Severity
 from tcpwin.limits.statement import Statement
-from tcpwin.limits.tables import CONFIDENCES, ENDS, ITEMS, LIMITS, OWNERS, VERDICT_COLUMNS
+from tcpwin.limits.tables import CONFIDENCES, ENDS, ITEMS, LIMITS, OWNERS, VERDICT_FIELDS
 from tcpwin.limits.verdict import Verdict, judge_connection
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _CODES = {
 
 
 def verdict_columns(analysis: Analysis, *, start: int = 0, stop: int | None = None, few: int = FEW) -> Table:
-    """Judge the connections `start` to before `stop`, or all; the columns are `VERDICT_COLUMNS`, masked if missing.
+    """Judge the connections `start` to before `stop`, or all; the columns are `VERDICT_FIELDS`, masked if missing.
 
     Args:
         few: if the capture has at most this many connections, each is judged individually.
@@ -54,9 +54,9 @@ def verdict_columns(analysis: Analysis, *, start: int = 0, stop: int | None = No
 
     if len(analysis) <= few or not range(len(analysis))[start:stop]:
         verdicts = [connection.verdict for connection in analysis.connections[start:stop]]
-        return Table({name: _column([getattr(each, name) for each in verdicts]) for name in VERDICT_COLUMNS})
+        return Table({name: _column([getattr(each, name) for each in verdicts]) for name in VERDICT_FIELDS})
     parts = list(verdict_parts(analysis, start=start, stop=stop))
-    return Table({name: _masked(np.concatenate([part[name] for part in parts])) for name in VERDICT_COLUMNS})
+    return Table({name: _masked(np.concatenate([part[name] for part in parts])) for name in VERDICT_FIELDS})
 
 
 def verdict_parts(
@@ -125,7 +125,7 @@ def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
     for number, each in enumerate(statements):
         texts[:, number] = each.text, each.fix_text
     columns["text"], columns["fix"] = texts[0][place], texts[1][place]
-    return {name: columns[name] for name in VERDICT_COLUMNS}
+    return {name: columns[name] for name in VERDICT_FIELDS}
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

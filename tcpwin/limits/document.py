@@ -9,11 +9,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.claims import cost_confidence
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
+
+if TYPE_CHECKING:
+    from tcpwin.limits.verdict import Verdict
 
 SCHEMA = "tcpwin/findings/3"
 """The number increases when a name is removed or changes its meaning, but not for additions."""
@@ -22,9 +26,13 @@ HEADINGS = ("What it finds", "Why it matters", "How it is judged", "When it is w
 """Headings of every rule's page, in order."""
 
 
-def describe_finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
-    """Return all attributes of a finding, and the ends ``a`` and ``b`` of its connection as ``address:port``."""
-    return {**_attributes(finding), **ends_of(finding, analysis)}
+def describe_finding(finding: Finding, analysis: Analysis, verdict: Verdict | None) -> dict[str, Any]:
+    """Return all attributes of a finding, the confidence of its cost, and the ends of its connection.
+
+    Args:
+        verdict: the verdict on its connection; None for a finding of the capture.
+    """
+    return {**_attributes(finding), "cost_confidence": cost_confidence(finding, verdict), **ends_of(finding, analysis)}
 
 
 def read_finding(document: Mapping[str, Any]) -> Finding:

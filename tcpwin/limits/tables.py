@@ -61,7 +61,5 @@ MIN_COST_NS = _engine.MIN_COST_NS
 MIN_SHARE = _engine.MIN_SHARE
 """Minimum cost of a problem as a share of the time in which the sender had work."""
 
-VERDICT_FIELDS: tuple[str, ...] = tuple(row["name"] for row in _FIELDS if not row["is_column_only"])
-"""Attributes of `Verdict` in every machine format."""
-VERDICT_COLUMNS: tuple[str, ...] = tuple(row["name"] for row in _FIELDS)
-"""Attributes of `Verdict` that have a column."""
+VERDICT_FIELDS: tuple[str, ...] = tuple(row["name"] for row in _FIELDS)
+"""Attributes of `Verdict` in every machine format, and the columns of verdicts."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpwin import _engine
 from tcpwin.analysis import DirectionName
@@ -24,6 +24,10 @@ from tcpwin.limits.roles import main_direction
 from tcpwin.limits.statement import Statement
 from tcpwin.limits.tables import FAULTS, LIMIT_NAMES, LIMITS, MENDABLE
 from tcpwin.units import rest_text, time_text
+
+if TYPE_CHECKING:
+    from tcpwin.limits.analysis import Analysis
+    from tcpwin.limits.findings import Findings
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,28 @@ class Verdict:
             return ""
         spent_ns = self.also_ns or self.times_ns[LIMITS.index(self.limit)]
         return _when_text(self.about.evidence, self._seen.connection.start_ns, spent_ns)
+
+
+class Verdicts:
+    """Verdicts on the connections that findings are about, each judged once.
+
+    Args:
+        found: all findings of the analysis.
+    """
+
+    def __init__(self, analysis: Analysis, found: Findings) -> None:
+        self._analysis = analysis
+        self._found = found
+        self._verdicts: dict[int, Verdict] = {}
+
+    def of(self, finding: Finding) -> Verdict | None:
+        """Return the verdict on a finding's connection; None for a finding of the capture."""
+        id = finding.connection
+        if id is None:
+            return None
+        if id not in self._verdicts:
+            self._verdicts[id] = judge_connection(self._analysis.connections[id], self._found.of(id))
+        return self._verdicts[id]
 
 
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:

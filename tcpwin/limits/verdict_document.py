@@ -24,7 +24,7 @@ from tcpwin.limits.findings import Findings
 from tcpwin.limits.statement import Statement
 from tcpwin.limits.summary import Summary, summarize
 from tcpwin.limits.tables import VERDICT_FIELDS
-from tcpwin.limits.verdict import Verdict, judge_connection
+from tcpwin.limits.verdict import Verdict, Verdicts, judge_connection
 
 UNJUDGED = ("id", "a_to_b", "b_to_a")
 ROWS = 4096
@@ -49,21 +49,23 @@ def describe_algorithms(algorithms: dict[str, Algorithm | None]) -> dict[str, An
     return {side: None if each is None else asdict(each) for side, each in algorithms.items()}
 
 
-def describe_summary(summary: Summary, analysis: Analysis) -> dict[str, Any]:
+def describe_summary(summary: Summary, analysis: Analysis, found: Findings) -> dict[str, Any]:
     """Return a summary's text, costliest findings and problems by limit; the verdict is a separate member."""
+    verdict = Verdicts(analysis, found).of
     return {
         "text": summary.text,
-        "worst": [describe_finding(each, analysis) for each in summary.worst],
+        "worst": [describe_finding(each, analysis, verdict(each)) for each in summary.worst],
         "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
     }
 
 
 def describe_capture(analysis: Analysis, found: Findings | None = None) -> dict[str, Any]:
     """Return the verdict on the worst connection, and the summary."""
-    summary = analysis.summary if found is None else summarize(analysis, found)
+    found = analysis.findings if found is None else found
+    summary = summarize(analysis, found)
     return {
         "verdict": None if summary.verdict is None else describe_verdict(summary.verdict),
-        "summary": describe_summary(summary, analysis),
+        "summary": describe_summary(summary, analysis, found),
     }
 
 

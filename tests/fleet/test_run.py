@@ -27,7 +27,7 @@ from tcpwin.fleet import Dataset, Task, discover, tables
 from tcpwin.fleet.groups import grouped, threads_of
 from tcpwin.fleet.measuring import run
 from tcpwin.fleet.task import File
-from tcpwin.limits import ITEMS, VERDICT_COLUMNS
+from tcpwin.limits import ITEMS, VERDICT_FIELDS
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_rows_equal_those_of_the_capture_alone(dataset: Path, path: Path) -> Non
         for name, value in next(iter(one.rows())).items():
             group, dot, field = name.partition(".")
             assert (row[group][field] if dot else row[name]) == value, name
-        assert row["verdict"] == {name: getattr(connection.verdict, name) for name in VERDICT_COLUMNS}
+        assert row["verdict"] == {name: getattr(connection.verdict, name) for name in VERDICT_FIELDS}
         for side, budget in connection.budget.items():
             (spent,) = rows["budgets"].filter(connection=connection.id, direction=side).to_dicts()
             assert {item: spent[f"{item}_ns"] for item in ITEMS} == {

@@ -7,7 +7,7 @@ import pytest
 
 import tcpwin
 from tcpwin.analysis import Table
-from tcpwin.limits import VERDICT_COLUMNS, Analysis, verdict_columns
+from tcpwin.limits import VERDICT_FIELDS, Analysis, verdict_columns
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 FOLDERS = ("lab", "wild", "broken")
@@ -16,7 +16,7 @@ FOLDERS = ("lab", "wild", "broken")
 def differences(analysis: Analysis, table: Table) -> list[tuple[int, str, object, object]]:
     found = []
     for connection, row in zip(analysis.connections, table.rows(), strict=True):
-        for name in VERDICT_COLUMNS:
+        for name in VERDICT_FIELDS:
             expected = getattr(connection.verdict, name)
             is_same = row[name] == (pytest.approx(expected) if isinstance(expected, float) else expected)
             if not is_same:

@@ -9,7 +9,7 @@ from analysis.bundled import CAPTURES, analyze
 
 import tcpwin
 from tcpwin.analysis.table import MOMENTS
-from tcpwin.limits import VERDICT_COLUMNS
+from tcpwin.limits import VERDICT_FIELDS
 from tcpwin.paths import WhatIfError
 
 SLOW = CAPTURES / "lab" / "slow-reader.pcap.gz"
@@ -20,7 +20,7 @@ MANY = CAPTURES / "wild" / "many-short.pcap.gz"
 @pytest.mark.parametrize("path", [SLOW, MANY], ids=lambda path: path.name)
 def test_tables_include_the_verdicts(path: Path) -> None:
     analysis = analyze(path)
-    names = [f"verdict.{name}" for name in VERDICT_COLUMNS]
+    names = [f"verdict.{name}" for name in VERDICT_FIELDS]
     assert analysis.connections.column_names[-len(names) :] == names
     rows = analysis.connections.to_polars(["verdict.limit", "id", "verdict.cost_ns", "verdict.text"]).rows()
     assert rows == [(each.verdict.limit, each.id, each.verdict.cost_ns, each.verdict.text) for each in analysis]
@@ -33,7 +33,7 @@ def test_tables_include_the_verdicts(path: Path) -> None:
 
 def test_a_part_of_many_verdicts_is_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(MANY)
-    names = ["id", *(f"verdict.{name}" for name in VERDICT_COLUMNS)]
+    names = ["id", *(f"verdict.{name}" for name in VERDICT_FIELDS)]
     expected = list(analysis.connections.table(names).rows())
     monkeypatch.setattr("tcpwin.limits.columns.verdict_columns.__kwdefaults__", {"start": 0, "stop": None, "few": 0})
     assert list(analysis.connections.table(names, start=3, stop=9).rows()) == expected[3:9]

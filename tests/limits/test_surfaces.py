@@ -33,7 +33,7 @@ import tcpwin
 from tcpwin import figures
 from tcpwin.cli.analyze import analyze as analyze_command
 from tcpwin.cli.options import CaptureOptions
-from tcpwin.limits import LIMIT_NAMES, VERDICT_COLUMNS, VERDICT_FIELDS, Finding, Verdict, compare, is_about
+from tcpwin.limits import LIMIT_NAMES, VERDICT_FIELDS, Finding, Verdict, compare, is_about
 from tcpwin.limits.columns import verdict_parts
 from tcpwin.render.comparing.comparison import render_comparison
 from tcpwin.render.report import figures as drawn_figures
@@ -226,11 +226,6 @@ def in_json(verdict: Verdict | None) -> Any:
     return None if verdict is None else {name: getattr(verdict, name) for name in VERDICT_FIELDS}
 
 
-def in_table(verdict: Verdict | None) -> Any:
-    """Return a verdict as in columns, with the cost shown in tables."""
-    return None if verdict is None else {**in_json(verdict), "named_ns": verdict.named_ns}
-
-
 def test_analysis_as_json(told: Told) -> None:
     document = json.loads(told.analysis.to_json())
     assert document["verdict"] == in_json(told.analysis.verdict)
@@ -245,12 +240,12 @@ def test_analysis_as_json(told: Told) -> None:
 
 def test_columns_of_many(told: Told) -> None:
     """Read verdicts in batches, as for many connections."""
-    table: dict[str, list[Any]] = {name: [] for name in VERDICT_COLUMNS}
+    table: dict[str, list[Any]] = {name: [] for name in VERDICT_FIELDS}
     for part in verdict_parts(told.analysis, rows=7):
         for name, values in part.items():
             table[name] += values.tolist()
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    assert rows == [in_table(told.verdicts[id]) for id in range(len(told.verdicts))]
+    assert rows == [in_json(told.verdicts[id]) for id in range(len(told.verdicts))]
 
 
 @pytest.fixture
@@ -274,6 +269,9 @@ def test_check_as_json(told: Told, checked: Callable[[str], str]) -> None:
         in_json(told.verdicts[each["id"]]) for each in document["connections"]
     ]
     assert len(document["connections"]) == len(told.verdicts)
+    for finding, described in zip(told.analysis.findings, document["findings"], strict=True):
+        has_cost = finding.cost_ns or finding.lost_bps
+        assert described["cost_confidence"] == (told.weight(finding)[1] if has_cost else None)
 
 
 def test_sarif(told: Told, checked: Callable[[str], str]) -> None:
@@ -319,7 +317,7 @@ def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
 
     every = rows()
     assert {each["id"]: each["verdict"] for each in every} == {
-        id: in_table(verdict) for id, verdict in told.verdicts.items()
+        id: in_json(verdict) for id, verdict in told.verdicts.items()
     }
     problems = list(told.analysis.problems)
     assert [each["id"] for each in every][: len(problems)] == problems
@@ -454,11 +452,11 @@ def test_pages_of_the_service(told: Told, service: TestClient) -> None:
     """Check badges, cells and the API's rows of an uploaded capture."""
     id = analysed(service, told.path.read_bytes(), told.path.name)
     entry = service.get(f"{API}/captures/{id}").json()
-    expected = in_table(told.analysis.verdict)
+    expected = in_json(told.analysis.verdict)
     assert entry["verdict"] == (expected and {name: expected[name] for name in entry["verdict"]})
     rows = service.get(f"{API}/captures/{id}/connections").json()["connections"]
     for row in rows:
-        verdict = in_table(told.verdicts[row["id"]])
+        verdict = in_json(told.verdicts[row["id"]])
         assert row["verdict"] == {name: verdict[name] for name in row["verdict"]}
     page = service.get(f"/captures/{id}").text
     badges = [unescape(each) for each in re.findall(r'<span class="badge problem">([^<]*)</span>', page)]

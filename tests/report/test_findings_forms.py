@@ -16,7 +16,7 @@ from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, NOTE, PAGE, RULES, STALL, bundled, found
 
 import tcpwin
-from tcpwin.limits import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity, Threshold, check
+from tcpwin.limits import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity, Threshold, Verdicts, check
 from tcpwin.limits.document import SCHEMA, describe_finding, describe_page, describe_rule
 from tcpwin.limits.rule import SCOPES
 from tcpwin.render.machine.github import render_github
@@ -37,7 +37,7 @@ def names(kind: type) -> list[str]:
 
 
 def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
-    assert describe_finding(STALL, analysis) == {
+    assert describe_finding(STALL, analysis, analysis.verdict) == {
         "code": "TW901",
         "name": "made-stall",
         "severity": "warning",
@@ -51,6 +51,7 @@ def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
         "confidence": "certain",
         "limits": [],
         "items_ns": {},
+        "cost_confidence": "certain",
         "evidence": {
             "frames": [4, 9],
             "start_ns": None,
@@ -75,7 +76,7 @@ def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
 def test_schema_names_every_attribute_and_no_other() -> None:
     defs = DOCUMENT["$defs"]
     for name, kind, more in (
-        ("finding", Finding, ["a", "b"]),
+        ("finding", Finding, ["cost_confidence", "a", "b"]),
         ("evidence", Evidence, []),
         ("remedy", Remedy, []),
         ("threshold", Threshold, []),
@@ -96,7 +97,7 @@ def test_values_that_are_not_finite_become_null(analysis: tcpwin.Analysis) -> No
     odd = dataclasses.replace(
         STALL, lost_bps=float("inf"), evidence=Evidence(values={"rate_bps": float("nan"), "who": NASTY_TEXT})
     )
-    described = describe_finding(odd, analysis)
+    described = describe_finding(odd, analysis, None)
     assert (described["lost_bps"], described["evidence"]["values"]["rate_bps"]) == (None, None)
     text = json.dumps(described, allow_nan=False)
     assert json.loads(text)["evidence"]["values"]["who"] == NASTY_TEXT.replace("\ud800", "\\ud800")
@@ -107,8 +108,10 @@ def test_values_that_are_not_finite_become_null(analysis: tcpwin.Analysis) -> No
 def test_findings_of_every_capture_keep_to_the_schema(path: Path) -> None:
     analysis = tcpwin.analyze(path)
     validator = jsonschema.Draft202012Validator({"$ref": "#/$defs/finding", "$defs": DOCUMENT["$defs"]})
-    for finding in check(analysis):
-        described = describe_finding(finding, analysis)
+    found = check(analysis)
+    verdicts = Verdicts(analysis, found)
+    for finding in found:
+        described = describe_finding(finding, analysis, verdicts.of(finding))
         validator.validate(described)
         json.dumps(described, allow_nan=False)
 
@@ -279,7 +282,7 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
         },
     }
     assert properties["evidence"]["frames"] == [4, 9]
-    assert set(properties) == {*names(Finding), "a", "b"} - {"code", "name", "severity", "text"}
+    assert set(properties) == {*names(Finding), "cost_confidence", "a", "b"} - {"code", "name", "severity", "text"}
     assert (second["ruleIndex"], second["level"]) == (1, "note")
     assert "logicalLocations" not in second["locations"][0]
     assert (third["ruleIndex"], third["level"]) == (0, "error")

@@ -113,13 +113,14 @@ def draw(case: FileSet, folder: Path, asked: FigureQuery) -> str:
 
 
 def test_findings_are_read_as_they_were_described() -> None:
-    from tcpwin.limits import analyze
+    from tcpwin.limits import Verdicts, analyze
 
     for path in WHOLE:
         analysis = analyze(path)
+        verdicts = Verdicts(analysis, analysis.findings)
         for finding in analysis.findings:
-            document = describe_finding(finding, analysis)
-            assert describe_finding(read_finding(document), analysis) == document
+            document = describe_finding(finding, analysis, verdicts.of(finding))
+            assert describe_finding(read_finding(document), analysis, verdicts.of(finding)) == document
 
 
 def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:

@@ -13,7 +13,7 @@ from spread import some_by_day
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
-from tcpwin.limits import LIMIT_NAMES, LIMITS, VERDICT_COLUMNS, Severity, algorithms_of
+from tcpwin.limits import LIMIT_NAMES, LIMITS, VERDICT_FIELDS, Severity, algorithms_of
 from tcpwin.render import verdict_row
 from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
@@ -60,7 +60,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     assert len(rows) == len(analysis)
     for row in rows:
         verdict = analysis.connections[row["id"]].verdict
-        assert row["verdict"] == {each: getattr(verdict, each) for each in VERDICT_COLUMNS}
+        assert row["verdict"] == {each: getattr(verdict, each) for each in VERDICT_FIELDS}
     problems = [row["id"] for row in rows if row["verdict"]["is_problem"]]
     assert problems == list(analysis.problems)
     assert [row["id"] for row in rows[: len(problems)]] == problems

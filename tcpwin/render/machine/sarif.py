@@ -104,8 +104,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(
     analysis: Analysis, view: FindingViews, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
 ) -> dict[str, Any]:
-    described = describe_finding(finding, analysis)
     shown, verdict = view(finding), view.verdict(finding)
+    described = describe_finding(finding, analysis, verdict)
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
-from tcpwin.limits import describe_finding, describe_rule, plain
+from tcpwin.limits import Verdicts, describe_finding, describe_rule, plain
 from tcpwin.render.report.digest import Hashing
 from tcpwin.render.view.verdict import full_verdict
 
@@ -28,6 +28,7 @@ def write_document(report: Report, out: IO[str]) -> None:
     from tcpwin.version import __version__
 
     analysis, summary = report.analysis, report.summary
+    verdict = Verdicts(analysis, report.findings).of
     # Read everything before writing: a read error must not leave half a document behind.
     worst = [
         _connection(each, comparison) for each, comparison in zip(report.connections, report.comparisons, strict=True)
@@ -37,7 +38,7 @@ def write_document(report: Report, out: IO[str]) -> None:
         "tcpwin": __version__,
         "summary": {
             "text": summary.text,
-            "worst": [describe_finding(each, analysis) for each in summary.worst],
+            "worst": [describe_finding(each, analysis, verdict(each)) for each in summary.worst],
             "verdict": None if summary.verdict is None else full_verdict(summary.verdict),
             "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
         },
@@ -52,7 +53,7 @@ def write_document(report: Report, out: IO[str]) -> None:
     file.write(json.dumps(plain(head))[:-1])
     file.write(', "findings": [')
     for number, each in enumerate(report.findings):
-        file.write((",\n" if number else "\n") + json.dumps(describe_finding(each, analysis)))
+        file.write((",\n" if number else "\n") + json.dumps(describe_finding(each, analysis, verdict(each))))
     left = sum(report.findings.counts.values()) - len(report.findings)
     file.write(f'], "findings_left_out": {left}, "analysis": ')
     analysis.write_json(file)

@@ -13,7 +13,6 @@ from typing import Any
 
 from tcpwin.analysis import DirectionName
 from tcpwin.limits import (
-    CONFIDENCES,
     LIMIT_NAMES,
     Analysis,
     Connection,
@@ -23,9 +22,9 @@ from tcpwin.limits import (
     Remedy,
     Severity,
     Verdict,
-    is_about,
+    Verdicts,
+    cost_confidence,
     is_part_of,
-    judge_connection,
     plain,
     roles_of,
     way_of,
@@ -55,7 +54,7 @@ class FindingView:
         lost: the time lost; `whole` says of how much, if the verdict counts more: ``of the 28.1 s lost in all (slow
             reader)``.
         rate: the rate lost.
-        confidence: confidence of the cost: the lower of the finding's and the verdict's.
+        confidence: confidence of the cost, or of the finding if it has none.
         weight: cost and confidence as parts of a sentence: ``time lost 6.1 s``, ``certain``.
         owner: who can change it: ``the client's application``.
         when: seconds since the capture's first packet.
@@ -109,17 +108,7 @@ class FindingViews:
 
     def __init__(self, analysis: Analysis, found: Findings) -> None:
         self._analysis = analysis
-        self._found = found
-        self._verdicts: dict[int, Verdict] = {}
-
-    def verdict(self, finding: Finding) -> Verdict | None:
-        """Return the verdict on a finding's connection; None for a finding of the capture."""
-        id = finding.connection
-        if id is None:
-            return None
-        if id not in self._verdicts:
-            self._verdicts[id] = judge_connection(self._analysis.connections[id], self._found.of(id))
-        return self._verdicts[id]
+        self.verdict = Verdicts(analysis, found).of
 
     def __call__(self, finding: Finding) -> FindingView:
         """Describe a finding in words."""
@@ -169,10 +158,7 @@ def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:
 def view_finding(analysis: Analysis, finding: Finding, verdict: Verdict | None) -> FindingView:
     """Describe a finding in words, weighed by the verdict on its connection."""
     evidence, remedy = finding.evidence, finding.remedy
-    whole, sure = "", finding.confidence
-    if verdict is not None and is_about(finding, verdict):
-        # An observation may be certain while its share of the limit is not; a cost depends on both.
-        sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
+    whole, sure = "", cost_confidence(finding, verdict) or finding.confidence
     if finding.cost_ns and verdict is not None and is_part_of(finding, verdict):
         whole = f"of the {time_text(verdict.named_ns)} lost in all ({LIMIT_NAMES[verdict.also or verdict.limit]})"
     ends = direction = ""

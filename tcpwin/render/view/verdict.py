@@ -94,7 +94,7 @@ class VerdictView:
 
 
 def verdict_row(facts: Mapping[str, Any]) -> VerdictRow:
-    """Return the cells of a verdict, given the fields that every machine form has and `named_ns`."""
+    """Return the cells of a verdict, given the fields that every machine form has."""
     limit, second, other = facts["limit"], facts["second_limit"], facts["also"]
     is_problem = bool(facts["is_problem"])
     has_cost = is_problem and facts["named_ns"] > 0
@@ -123,7 +123,7 @@ def full_verdict(verdict: Verdict) -> dict[str, Any]:
 
 def row_of(verdict: Verdict) -> VerdictRow:
     """Return the cells of a verdict."""
-    return verdict_row({**describe_verdict(verdict), "named_ns": verdict.named_ns})
+    return verdict_row(describe_verdict(verdict))
 
 
 def view_verdict(verdict: Verdict) -> VerdictView:

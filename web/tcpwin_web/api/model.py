@@ -36,9 +36,9 @@ class Verdict(BaseModel):
     """The answer in one line."""
     lost_ns: int
     """Time lost to limits that can be fixed, whichever limit is the largest."""
+    named_ns: int
+    """Cost of the limit that `fix` addresses: `also`, or else `limit`."""
     also: LimitName | None
     """The largest fixable limit if `limit` cannot be fixed."""
     is_problem: bool
     """Whether the lost time is large enough to need attention."""
-    named_ns: int = 0
-    """Cost of the limit that fix addresses."""

@@ -118,7 +118,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     document = {
         **connection.to_dict(),
         "roles": {side: role_of(connection, side) for side in ("a", "b")},
-        "verdict": {**plain(full_verdict(verdict)), "named_ns": verdict.named_ns},
+        "verdict": plain(full_verdict(verdict)),
         "budget": budget,
         "algorithm": describe_algorithms(algorithms_of(connection)),
         "stalls": [plain(stall) for stall in view.stalls],

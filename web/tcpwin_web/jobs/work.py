@@ -16,7 +16,7 @@ from typing import Any
 
 from tcpwin.analysis import Capture
 from tcpwin.hosts import SnapshotFile, describe_host
-from tcpwin.limits import Analysis, analyze, describe_finding, plain
+from tcpwin.limits import Analysis, Verdicts, analyze, describe_finding, plain
 from tcpwin.render import WHOLE, FindingViews, full_verdict, glance, group_findings, quality_remarks, view_capture
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
@@ -143,8 +143,8 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     (new / layout.ENGINE).write_text(json.dumps(analysis.totals()))
     columns.write_connections(analysis, new / layout.CONNECTIONS)
     columns.write_findings(analysis, new / layout.FINDINGS)
-    worst_verdict = analysis.verdict
-    verdict = worst_verdict and {**plain(full_verdict(worst_verdict)), "named_ns": worst_verdict.named_ns}
+    worst_verdict, verdicts = analysis.verdict, Verdicts(analysis, findings)
+    verdict = worst_verdict and plain(full_verdict(worst_verdict))
     severity = None if findings.worst is None else str(findings.worst)
     worst = queries.list_connections(new, limit=PREPARED, columns=["id"]).rows.get_column("id").to_list()
     document = {
@@ -158,7 +158,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
             "carried": summary.carried,
             "caveat": summary.caveat,
             "serious": summary.serious,
-            "worst": [describe_finding(each, analysis) for each in summary.worst],
+            "worst": [describe_finding(each, analysis, verdicts.of(each)) for each in summary.worst],
             "problems": {limit: len(ids) for limit, ids in summary.problems.items()},
         },
         "problem_count": len(analysis.problems),
@@ -201,7 +201,8 @@ def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
                 "connections": each.connections,
                 "total": each.total,
                 "worst": [
-                    {**describe_finding(one, analysis), "view": view(one)} for one in each.findings[:WORST_FINDINGS]
+                    {**describe_finding(one, analysis, view.verdict(one)), "view": view(one)}
+                    for one in each.findings[:WORST_FINDINGS]
                 ],
             }
             for each in groups[:SHOWN_GROUPS]

@@ -11,7 +11,7 @@ import numpy as np
 import polars
 
 from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Series, View
-from tcpwin.limits import VERDICT_COLUMNS, Analysis, Connection, Severity, describe_finding, plain, verdict_columns
+from tcpwin.limits import VERDICT_FIELDS, Analysis, Connection, Severity, describe_finding, plain, verdict_columns
 from tcpwin.model import marked_fields, text_fields
 from tcpwin.render import FindingViews
 from tcpwin_web.results import layout
@@ -23,7 +23,7 @@ OF_BOTH = ("goodput_bps", "retransmissions")
 """Per connection: the rate of the direction with more data, and the retransmissions of both."""
 VERDICT = "verdict."
 """Prefix of the columns of a connection's verdict."""
-OF_VERDICTS = tuple(f"{VERDICT}{name}" for name in VERDICT_COLUMNS)
+OF_VERDICTS = tuple(f"{VERDICT}{name}" for name in VERDICT_FIELDS)
 FLAGS = {"verdict.is_problem"}
 FINDINGS = "findings"
 COLUMNS = (
@@ -87,7 +87,7 @@ def _data(side: str) -> polars.Expr:
 def write_findings(analysis: Analysis, path: Path) -> None:
     """Write findings in order, each with its whole document and its sentences."""
     view = FindingViews(analysis, analysis.findings)
-    described = ((describe_finding(each, analysis), view(each)) for each in analysis.findings)
+    described = ((describe_finding(each, analysis, view.verdict(each)), view(each)) for each in analysis.findings)
     rows = [
         {
             "position": position,

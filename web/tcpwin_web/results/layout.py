@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 12
+VERSION = 13
 """Format version of the results; the service rewrites older ones when it starts."""
 
 CAPTURE = "capture.json"

@@ -88,7 +88,6 @@ fn verdict_fields(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             "name": field.name,
             "kind": field.kind.name(),
             "is_nullable": field.is_nullable,
-            "is_column_only": field.is_column_only,
             "doc": field.doc,
         )
     };

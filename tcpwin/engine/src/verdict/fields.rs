@@ -36,8 +36,6 @@ pub struct VerdictField {
     pub name: &'static str,
     pub kind: VerdictKind,
     pub is_nullable: bool,
-    /// Whether only tables have it: in objects it follows from other fields.
-    pub is_column_only: bool,
     pub doc: &'static str,
 }
 
@@ -46,14 +44,12 @@ macro_rules! verdict_fields {
         pub const VERDICT_FIELDS: &[VerdictField] = &[$(VerdictField {
             name: stringify!($name),
             kind: VerdictKind::$kind,
-            is_nullable: verdict_fields!(@ $presence optional),
-            is_column_only: verdict_fields!(@ $presence column),
+            is_nullable: verdict_fields!(@ $presence),
             doc: $doc,
         }),*];
     };
-    (@ optional optional) => { true };
-    (@ column column) => { true };
-    (@ $presence:ident $wanted:ident) => { false };
+    (@ optional) => { true };
+    (@ required) => { false };
 }
 
 verdict_fields! {
@@ -70,9 +66,9 @@ verdict_fields! {
     fix Text optional "The recommended change, or null.";
     text Text required "The answer in one line.";
     lost_ns Time required "Time lost to limits that can be fixed, whichever limit is the largest.";
+    named_ns Time required "Cost of the limit that `fix` addresses: `also`, or else `limit`.";
     also Limit optional "The largest fixable limit if `limit` cannot be fixed.";
     is_problem Bool required "Whether the lost time is large enough to need attention.";
-    named_ns Time column "Cost of the limit that fix addresses.";
 }
 
 #[cfg(test)]
@@ -80,12 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn derived_fields_are_columns_only() {
-        let columns = VERDICT_FIELDS.iter().filter(|field| field.is_column_only);
-        assert_eq!(
-            columns.map(|field| field.name).collect::<Vec<_>>(),
-            ["named_ns"]
-        );
+    fn each_field_is_described_by_a_sentence() {
         assert!(VERDICT_FIELDS.iter().all(|field| field.doc.ends_with('.')));
     }
 }

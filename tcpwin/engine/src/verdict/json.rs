@@ -51,6 +51,7 @@ pub fn write_verdict(out: &mut String, columns: &Columns, row: usize, sentences:
         fix json &sentences.fix;
         text json &sentences.text;
         lost_ns write_int columns.lost_ns[row];
+        named_ns write_int columns.named_ns[row];
         also name limit(columns.also[row]);
         is_problem json if columns.is_problem[row] { "true" } else { "false" };
     }
