@@ -105,7 +105,7 @@ class Claims:
     life_ns: int
     _left: dict[str, dict[str, int]] = field(default_factory=dict)
     _costs: dict[str, dict[str, int]] = field(default_factory=dict)
-    _by_faults: dict[str, list[tuple[str, str, int]]] = field(default_factory=dict)
+    _by_faults: dict[str, list[tuple[Finding, str, int]]] = field(default_factory=dict)
 
     def settle(self, finding: Finding, direction: DirectionName, yields_to: Iterable[str] = ()) -> Finding:
         """Claim time for a finding and return the finding with its share.
@@ -123,8 +123,9 @@ class Claims:
         unexplained_ns = sum(left[item] for item in takewhile(lambda item: item not in explained, items))
         # A fault explains the time of these items, which other rules only measured: unless all of it may have passed in
         # likelier items, of which no fault explains any.
-        for code, item, ns in by_faults if unexplained_ns < finding.cost_ns else ():
-            if item in items and code != finding.code and code not in yields_to:
+        for fault, item, ns in by_faults if unexplained_ns < finding.cost_ns else ():
+            code = fault.code
+            if item in items and code != finding.code and code not in yields_to and _may_overlap(fault, finding):
                 deducted[code] = deducted.get(code, 0) + ns
         wanted_ns = max(finding.cost_ns - sum(deducted.values()), 0)
         claimed: dict[str, int] = {}
@@ -138,9 +139,17 @@ class Claims:
                 cost_ns += ns
         costs[finding.code] = costs.get(finding.code, 0) + cost_ns
         if fault_of(finding) is not None:
-            by_faults += [(finding.code, item, ns) for item, ns in claimed.items()]
+            by_faults += [(finding, item, ns) for item, ns in claimed.items()]
         text = finding.text
         if deducted:
             what = f"{time_text(min(sum(deducted.values()), finding.cost_ns))} of it" if cost_ns else "its time"
             text += f" ({what} counted under {' and '.join(deducted)})"
         return replace(finding, cost_ns=cost_ns, items_ns=claimed, text=text)
+
+
+def _may_overlap(finding: Finding, other: Finding) -> bool:
+    """Return whether two findings may be about the same time; True if a span is unknown or shows one occurrence."""
+    one, two = finding.evidence, other.evidence
+    if one.span_of or two.span_of or None in (one.start_ns, one.end_ns, two.start_ns, two.end_ns):
+        return True
+    return one.start_ns <= two.end_ns and two.start_ns <= one.end_ns  # type: ignore[operator]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from report.made_findings import bundled, rule
+from report.made_findings import STALL, bundled, rule
 from stories.story import Story
 
 import tcpwin
-from tcpwin.limits import LIMITS, Case, Finding, Rule, Threshold, all_rules, check, choose
-from tcpwin.limits.claims import narrow_first
+from tcpwin.limits import ITEMS, LIMITS, Budget, Case, Evidence, Finding, Rule, Threshold, all_rules, check, choose
+from tcpwin.limits.claims import Claims, narrow_first
 
 SECOND = 1_000_000_000
 
@@ -104,6 +104,26 @@ def test_a_rule_claims_only_time_of_its_limits(one_way: tcpwin.Analysis) -> None
     found = {each.code: each for each in check(one_way, chosen=(loss, rest))}
     assert (found["TW901"].cost_ns, found["TW901"].items_ns) == (0, {})
     assert found["TW902"].cost_ns == sum(ns for item, ns in items.items() if item != "closed") > 0
+
+
+def test_a_fault_explains_no_time_outside_its_span() -> None:
+    """A fault took 2 s of waiting for timers: a rule that measured 3 s at other times keeps its cost."""
+    items = dict.fromkeys(ITEMS, 0) | {"timeout": 10 * SECOND}
+    for start_s, span_of, cost_s, said in (
+        (5, None, 3, ""),
+        (1, None, 1, " (2 s of it counted under TW901)"),
+        # The span of one occurrence among many says nothing about the others.
+        (5, "longest of 3", 1, " (2 s of it counted under TW901)"),
+    ):
+        claims = Claims({"a_to_b": Budget(items, items)}, 10 * SECOND)
+        fault = replace(
+            STALL, cost_ns=2 * SECOND, limits=("path_mtu",), evidence=Evidence(start_ns=0, end_ns=2 * SECOND)
+        )
+        spans = Evidence(start_ns=start_s * SECOND, end_ns=(start_s + 4) * SECOND, span_of=span_of)
+        timeouts = replace(STALL, code="TW902", cost_ns=3 * SECOND, limits=("retransmission_timer",), evidence=spans)
+        assert claims.settle(fault, "a_to_b").cost_ns == 2 * SECOND
+        settled = claims.settle(timeouts, "a_to_b")
+        assert (settled.cost_ns, settled.text.removeprefix(STALL.text)) == (cost_s * SECOND, said)
 
 
 def test_each_comes_after_those_it_yields_to() -> None:

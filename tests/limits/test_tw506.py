@@ -27,6 +27,13 @@ def test_evidence_shows_what_was_asked(tmp_path: Path) -> None:
     assert finding.evidence.frames == (27, 28, 29, 30, 31, 32)
     assert finding.evidence.values["tries"] == 5
     assert finding.evidence.values["unacknowledged_bytes"] == 3 * 1460
+    assert (finding.evidence.frames_of, "sent 5 retransmissions, and nothing came back" in finding.text) == (None, True)
+
+
+def test_evidence_says_how_many_it_shows(tmp_path: Path) -> None:
+    [finding] = judged(unanswered(8).analyze(tmp_path), "TW506")
+    assert finding.evidence.frames == (27, 28, 29, 30, 31, 32, 33)
+    assert finding.evidence.frames_of == "last data and the first 6 of 8"
 
 
 def test_a_single_timeout_is_a_warning(tmp_path: Path) -> None:
@@ -45,6 +52,10 @@ def test_is_an_error_where_it_lasts(tmp_path: Path) -> None:
 
 def test_fires_on_keep_alives_without_an_answer(tmp_path: Path) -> None:
     assert told(keep_alives(4), tmp_path) == ("error", "certain", 30_000_000_000)
+    [finding] = judged(keep_alives(4).analyze(tmp_path), "TW506")
+    assert "sent 4 keep-alives, and nothing came back" in finding.text
+    # The data before them was acknowledged, and is no evidence.
+    assert len(finding.evidence.frames) == 4
 
 
 def test_fires_on_a_reset_with_data_unanswered(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_idle_restart() -> None:
     # From frame 59 to the first data of the last message, 805.
     assert when == "When (idle restart): from 2.36 s to 38.4 s of the connection"
     assert fix == f"Fix (idle restart): {verdict.fix}"
-    assert re.match(r"Evidence \(idle restart\): .* \(data after the first 6 of 19 pauses; ", evidence)
+    assert re.match(r"Evidence .* \(data that waited for an ACK after the first 6 of 19 pauses; ", evidence)
     assert the_line(name, "pauses:").startswith("pauses: 19 with nothing in flight and longer than the RTO, 31")
     assert (
         the_line(name, "messages:")

@@ -30,8 +30,8 @@ class Waits(NamedTuple):
     triples: Sequence[Sequence[int]] = ()
 
     def frames(self, most: int) -> tuple[int, ...]:
-        """Return the frames of the first waits."""
-        return tuple(frame for triple in self.triples[:most] for frame in triple)
+        """Return the frames of the first waits; the data that ends a wait may begin the next."""
+        return tuple(dict.fromkeys(frame for triple in self.triples[:most] for frame in triple))
 
 
 def waits_of(case: Case, *, is_delayed: bool, is_full: bool) -> Waits:

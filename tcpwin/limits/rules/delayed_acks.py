@@ -14,7 +14,7 @@ that time in every round. Small devices with a buffer of one segment are known f
 The rule counts delayed ACKs (`delayed_acks`) that left nothing in flight and were followed by new data within 2 ms of
 reaching the sender. One of the two segments must be full, which rules out Nagle's algorithm (TW405). The cost is how
 much later these ACKs came than the fastest one. There are at least `waits` of them, and the cost is at least `cost_ns`
-and at least `share` of the connection without its pauses. Large captures, whose segments are not read a second time,
+and at least `share` of the time with data to send. Large captures, whose segments are not read a second time,
 are not checked.
 
 ## When it is wrong
@@ -57,7 +57,7 @@ def judge(case: Case) -> Iterator[Finding]:
     ):
         return
     yield case.finding(
-        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection without its pauses) for "
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the time with data to send) for "
         f"{case.the_receiver}'s delayed ACKs: a segment was alone in flight {count_text(len(waits.rtts_ns), 'time')}",
         owner="host",
         side=case.sender,
@@ -112,6 +112,6 @@ RULE = Rule(
     thresholds={
         "waits": Threshold(3, "count", "An application may write just as the ACK arrives once or twice."),
         "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
+        "share": Threshold(0.02, "share", "Less than 2 % of the time with data to send is barely noticeable."),
     },
 )

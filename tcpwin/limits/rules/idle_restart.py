@@ -13,7 +13,7 @@ so no counter and no drop shows it: messages are simply late by whole round trip
 
 `idle_restarts` counts pauses longer than the timeout, followed by a burst that ends within the window that Linux's rule
 leaves, below the earlier flight, and continues when the ACK arrives. `idle_restart_cost_ns` is at least `cost_ns`, and
-at least `share` of the connection without its pauses. The rule is silent if `ss` names BBR or the sender's sysctl is 0.
+at least `share` of the time with data to send. The rule is silent if `ss` names BBR or the sender's sysctl is 0.
 Three restarts seen near the sender, the sysctl at 1, or a congestion window that `ss` saw fall across a pause make the
 finding `certain`.
 
@@ -101,8 +101,8 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _frames_of(shown: int, total: int) -> str | None:
     """Describe the frames, and how many of the pauses they show."""
-    which = of_many("first", shown, total, "data after the")
-    return None if not shown else f"{which} pauses" if which else "data after each pause"
+    which = of_many("first", shown, total, "data that waited for an ACK after the")
+    return None if not shown else f"{which} pauses" if which else "data that waited for an ACK after each pause"
 
 
 def _confidence(case: Case, *, setting: int | None, cuts: int) -> str:
@@ -153,6 +153,6 @@ RULE = Rule(
     when=(("idle_restarts", ">=", 1), ("idle_restart_cost_ns", ">=", "{cost_ns}")),
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
+        "share": Threshold(0.02, "share", "Less than 2 % of the time with data to send is barely noticeable."),
     },
 )

@@ -12,7 +12,7 @@ is written in two parts then takes a round trip more than one written at once, w
 `nagle_waits` counts small segments that left as soon as the ACK of a small one before them reached their sender, with
 nothing in flight and no data from the other side in between. There are at least `waits` of them. The cost is the time
 from each small segment to its ACK, less the delay of delayed ACKs (TW405), which must be the smaller part. It is at
-least `cost_ns` and at least `share` of the connection without its pauses.
+least `cost_ns` and at least `share` of the time with data to send.
 
 ## When it is wrong
 
@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     waits = waits_of(case, is_delayed=False, is_full=False) if case.may_read else Waits()
     yield case.finding(
-        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection without its pauses) for "
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the time with data to send) for "
         f"{case.the_receiver}'s ACKs: Nagle's algorithm held back {count_text(data.nagle_waits, 'small segment')} for "
         "a round trip each",
         owner="application",
@@ -90,6 +90,6 @@ RULE = Rule(
     thresholds={
         "waits": Threshold(3, "count", "An application may write just as the ACK arrives once or twice."),
         "cost_ns": Threshold(100_000_000, "ns", "People notice about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
+        "share": Threshold(0.02, "share", "Less than 2 % of the time with data to send is barely noticeable."),
     },
 )

@@ -12,7 +12,7 @@ for a second segment (RFC 9293 §3.8.6.3). Every message that is written in two 
 
 `nagle_delays` counts small segments that left within 2 ms after the delayed ACK of another small segment reached their
 sender, with nothing else in flight and no data from the other side in between. `nagle_delay_ns`, the total delay of
-these ACKs, is at least `cost_ns` and at least `share` of the connection without its pauses. Without Nagle's algorithm
+these ACKs, is at least `cost_ns` and at least `share` of the time with data to send. Without Nagle's algorithm
 the small segments would not wait for the round trip either: if that is more than `rest` of their whole wait, the limit
 is Nagle's algorithm and the cost the whole wait, unless the round trips are most of it (TW410).
 
@@ -53,8 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
     rest_ns = data.nagle_wait_ns - data.nagle_delay_ns
     is_nagle = rest_ns > case.settings["rest"] * data.nagle_wait_ns
     finding = case.finding(
-        f"{case.the_sender} waited {time_text(data.nagle_delay_ns)} ({share_text(share)} of the connection without its "
-        f"pauses) for {case.the_receiver}'s delayed ACKs: Nagle's algorithm delayed "
+        f"{case.the_sender} waited {time_text(data.nagle_delay_ns)} ({share_text(share)} of the time with data to "
+        f"send) for {case.the_receiver}'s delayed ACKs: Nagle's algorithm delayed "
         f"{count_text(data.nagle_delays, 'small segment')}",
         owner="application",
         side=case.sender,
@@ -103,6 +103,6 @@ RULE = Rule(
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
         "rest": Threshold(0.05, "share", "A smaller difference is within the uncertainty of round trips."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
+        "share": Threshold(0.02, "share", "Less than 2 % of the time with data to send is barely noticeable."),
     },
 )

@@ -39,29 +39,31 @@ connections from their tables after minutes. Let applications limit how long the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.alive import Alive, Refusing, alive_elsewhere, refusing
 from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.evidence.packets import packets_of, sent_of
-from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, count_text, time_text
 
 KINDS = ("unacknowledged", "peer_silent")
-ASKING = (
-    "retransmission",
-    "fast_retransmission",
-    "recovery_retransmission",
-    "rto_retransmission",
-    "lost_retransmission",
-    "go_back_n",
-    "tail_loss_probe",
-    "zero_window_probe",
-    "keep_alive",
-)
+ASKING = {
+    "retransmission": "retransmission",
+    "fast_retransmission": "retransmission",
+    "recovery_retransmission": "retransmission",
+    "rto_retransmission": "retransmission",
+    "lost_retransmission": "retransmission",
+    "go_back_n": "retransmission",
+    "tail_loss_probe": "retransmission",
+    "zero_window_probe": "window probe",
+    "keep_alive": "keep-alive",
+}
+"""Events of segments that solicit an answer, and what they are called."""
 """Events of segments that solicit an answer."""
 FRAMES = 6
 OVERDUE_NS = 1_500_000_000
@@ -74,8 +76,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if kind not in KINDS or start_ns is None or data.missed_bytes > data.unique_bytes:
         return
     sacked = _sacked_bytes(case)
+    asked = [each for each in events_of(case, *ASKING, side=case.sender) if each.time_ns >= start_ns]
     waiting = max(data.unique_bytes + data.missed_bytes - data.acked_bytes - sacked, 0)
     is_silent = kind == "peer_silent"
+    unanswered = _waiting_frames(case, asked, waiting)
     alive, refused = alive_elsewhere(case, start_ns), refusing(case, start_ns)
     limits: tuple[str, ...]
     if refused is not None:
@@ -85,7 +89,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         blame, limits, clause = "network", (), _closed_words(case)
     yield case.finding(
-        f"{_text(case, waiting, sacked)}{clause}",
+        f"{_text(case, asked, waiting, sacked)}{clause}",
         owner=blame,
         limits=limits,
         side=case.receiver,
@@ -93,7 +97,7 @@ def judge(case: Case) -> Iterator[Finding]:
         cost_ns=data.stall_at_end_ns,
         severity=Severity.ERROR if is_silent or data.stall_at_end_ns >= case.settings["dead_ns"] else None,
         evidence=Evidence(
-            frames=_frames(case, start_ns),
+            frames=(*unanswered, *(each.frame for each in asked[:FRAMES])),
             start_ns=start_ns,
             end_ns=start_ns + data.stall_at_end_ns,
             values={
@@ -108,6 +112,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 if is_silent
                 else "Not ordinary data in flight: it is older than its retransmission timeout."
             ),
+            frames_of=of_many("first", min(len(asked), FRAMES), len(asked), "last data and the" if unanswered else ""),
         ),
         remedy=Remedy(
             _advice(case, alive if is_silent else None, refused)
@@ -176,22 +181,31 @@ def _confidence(case: Case) -> str:
     return "certain" if data.stall_at_end == "peer_silent" else "likely"
 
 
-def _frames(case: Case, start_ns: int) -> tuple[int, ...]:
-    """Return the last data before the stall, and the segments in it that solicited an answer."""
-    asked = [each.frame for each in events_of(case, *ASKING, side=case.sender) if each.time_ns >= start_ns]
+def _waiting_frames(case: Case, asked: Sequence[Event], waiting: int) -> tuple[int, ...]:
+    """Return the last data sent before the first try, if it was not acknowledged."""
+    if not waiting and asked:
+        return ()
     data = [row["frame"] for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
-    before = [frame for frame in data if not asked or frame < asked[0]]
-    return (*before[-1:], *asked[:FRAMES])
+    return tuple(frame for frame in data if not asked or frame < asked[0].frame)[-1:]
 
 
-def _text(case: Case, waiting: int, sacked: int) -> str:
+def _tries_text(asked: Sequence[Event], tries: int) -> str:
+    """Count the tries, named by the kinds of segments that solicited an answer."""
+    kinds = {name for each in asked for name in each.names if name in ASKING}
+    words = [word for word in dict.fromkeys(ASKING.values()) if kinds & {k for k, v in ASKING.items() if v == word}]
+    several = [f"{word}s" for word in words or dict.fromkeys(ASKING.values())]
+    one = words[0] if len(words) == 1 else "packet"
+    return count_text(tries, one, " and ".join(filter(None, (", ".join(several[:-1]), several[-1]))))
+
+
+def _text(case: Case, asked: Sequence[Event], waiting: int, sacked: int) -> str:
     by, tries = case.connection.reset_by, case.data.stall_at_end_tries
     end = f"until {case.the(by)} reset the connection" if by else "to the end of the capture"
     lasted = time_text(case.data.stall_at_end_ns)
     if case.data.stall_at_end == "peer_silent":
-        asked = count_text(tries, "retransmission, probe or keep-alive", "retransmissions, probes and keep-alives")
         return (
-            f"{case.the_receiver} was silent for {lasted}, {end}: {case.the_sender} sent {asked} and nothing came back"
+            f"{case.the_receiver} was silent for {lasted}, {end}: {case.the_sender} sent {_tries_text(asked, tries)}, "
+            "and nothing came back"
         )
     again = f", although it was retransmitted {count_text(tries, 'time')}" if tries else ""
     though = f", although it has {bytes_text(sacked)} behind them (SACK)," if sacked else ""

@@ -12,7 +12,7 @@ about one round trip.
 
 `rto_retransmissions` counts retransmissions sent after the timeout had passed without an acknowledgment; there are at
 least `timeouts` of them. The cost of each is the time since the same bytes were last sent, minus one smoothed round
-trip. Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved
+trip. Their sum is at least `cost_ns`, and at least `share` of the time with data to send. Timeouts proved
 needless (F-RTO, timestamps) are not losses; if that could explain all of them, TW303 reports instead. Bytes
 retransmitted more than `overdue` timeouts later were not sent by that timer and do not count. If the receiver never
 answered again, it may be gone: the finding is `possible`, and nothing is reported if it had already closed (FIN).
@@ -79,8 +79,8 @@ def judge(case: Case) -> Iterator[Finding]:
     sure = "possible" if any(event.confidence == "possible" for event in events) else "certain"
     times = count_text(len(events), "retransmission timeout")
     yield case.finding(
-        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) for {times}: segments "
-        f"were lost {guilty.where}, and no ACK reported it",
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the time with data to send) for "
+        f"{times}: segments were lost {guilty.where}, and no ACK reported it",
         owner=guilty.owner,
         limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else case.sender,

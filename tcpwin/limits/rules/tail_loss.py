@@ -12,8 +12,8 @@ short answers, remote procedure calls and the end of every message.
 
 `tail_loss_probes` counts probes that retransmitted the last segment; there are at least `probes` of them. Those that
 DSACK, timestamps or F-RTO prove needless are subtracted, longest waits first. The cost is the time since the same bytes
-were last sent, minus one smoothed round trip; the sum is at least `cost_ns`, and at least `share` of the connection
-without its pauses.
+were last sent, minus one smoothed round trip; the sum is at least `cost_ns`, and at least `share` of the time
+with data to send.
 
 ## When it is wrong
 
@@ -65,9 +65,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events)
     yield case.finding(
-        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) to retransmit the last "
-        f"segment of a message, by a probe or its timer: it was lost {count_text(len(events), 'time')} "
-        f"{guilty.where}",
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the time with data to send) to "
+        f"retransmit the last segment of a message, by a probe or its timer: it was lost "
+        f"{count_text(len(events), 'time')} {guilty.where}",
         owner=guilty.owner,
         limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else case.sender,
