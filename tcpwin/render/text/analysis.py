@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tcpwin.limits import Analysis, Connection, roles_of
 from tcpwin.render.text.connections import ConnectionTable, render_table, tabulate_connections
-from tcpwin.render.text.summary import render_answer, render_summary, render_verdict
+from tcpwin.render.text.summary import render_summary, render_verdict
 from tcpwin.render.view.capture import WHOLE, quality_remarks
 from tcpwin.render.view.direction import close_text, render_direction
 from tcpwin.render.view.loss import render_loss
@@ -36,7 +36,7 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
     worst = analysis.worst(limit)
     if len(analysis) == len(worst) == 1:
         # The summary of a single connection is its verdict, shown once, above the measurements.
-        return [[*render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0]), *source]]
+        return [[*render_summary(analysis.summary, analysis), "", *_render_connection(worst[0]), *source]]
     lines = render_summary(analysis.summary, analysis)
     table = tabulate_connections(analysis, [each.id for each in worst])
     blocks: list[list[str] | ConnectionTable] = [[*lines, ""], table] if worst else [lines]

@@ -19,14 +19,9 @@ BAR = 40
 def render_summary(summary: Summary, analysis: Analysis) -> list[str]:
     """Render the paragraph; for a single connection its verdict, one line for each part."""
     if len(analysis) == 1 and summary.verdict is not None:
-        return [*render_answer(summary, analysis.connections[0]), *([summary.caveat] if summary.caveat else [])]
+        answer, *more = render_verdict(view_verdict(summary.verdict))
+        return [f"{summary.carried} {answer}", *more, *([summary.caveat] if summary.caveat else [])]
     return [name_text(part) for part in summary.parts]
-
-
-def render_answer(summary: Summary, connection: Connection) -> list[str]:
-    """Render the answer on the only connection of a capture: what it carried, and its verdict."""
-    answer, *more = render_verdict(view_verdict(summary.verdict or connection.verdict))
-    return [f"{summary.carried} {answer}", *more]
 
 
 def render_verdict(verdict: VerdictView) -> list[str]:
