@@ -124,7 +124,7 @@ def _application(seen: Seen) -> str:
         reason += _sum(idle_ns, over_ns, "after the last data", "before")
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
-        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, before the close, or waiting for the last ACK")
+        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter pauses and after the last data")
     if seen.connection.turns_state == "scheduled":
         reason += f"; its messages began a fixed time apart, however long after those of the {seen.receiver}"
     elif data.turns > 1:

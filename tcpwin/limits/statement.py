@@ -17,7 +17,7 @@ SMALL_SHARE = 0.1
 UNNAMED = {
     "none": "Nothing limited it",
     "capture": "Not known what limited it for {share} of the time",
-    "idle": "Nothing to fix: nothing was asked for {share} of the time",
+    "idle": "Nothing to fix: no request was outstanding for {share} of the time",
 }
 """Sentences for values of `limit` that do not name a limit."""
 _OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
@@ -43,7 +43,7 @@ _MEANINGS = {
     "nothing_asked": "The last answer was complete, and the {requester} asked for nothing more.",
     "interleaved": "Both sides send at any time, so the packets do not show whose turn it was.",
     "scheduled": "The {sender} sends at even times, whenever it was asked: by a timer, or because it is always busy.",
-    "nagle_held": "Nagle's algorithm on the {sender} holds small segments back until they come.",
+    "nagle_held": "Nagle's algorithm on the {sender} holds small segments back until those ACKs arrive.",
     "path_filled": "The transfer uses all that the path gives: only a faster path would help.",
     "path_shared": "It had at most {had} of the path's {path}: its queue is shared, or it has not grown back since the "
     "queue overflowed.",
@@ -139,7 +139,7 @@ class Statement(NamedTuple):
         if self.limit in ("middlebox", "peer_silent") or self._is_closed_under_request:
             return f"Broken by {self.named}"
         if self.limit == "handshake" and self.standing != "limited" and share_text(self.share) == "100 %":
-            return f"Nothing to judge: only {self.named}, and no data"
+            return f"Nothing to judge: no data, only {self.named}"
         if self.standing == "limited" and self.second is None and 0 < self.share < SMALL_SHARE:
             return f"Limited in part by {self.named}"
         return f"{_STANDINGS[self.standing]} {self.named}"

@@ -162,7 +162,7 @@ def test_idle_restart() -> None:
     assert when == "When (idle restart): from 2.36 s to 38.4 s of the connection"
     assert fix == f"Fix (idle restart): {verdict.fix}"
     assert re.match(r"Evidence .* \(data that waited for an ACK after the first 6 of 19 pauses; ", evidence)
-    assert the_line(name, "pauses:").startswith("pauses: 19 with nothing in flight and longer than the RTO, 31")
+    assert the_line(name, "pauses:").startswith("pauses: 19 longer than the RTO with nothing in flight, 31")
     assert (
         the_line(name, "messages:")
         == "messages: 20, first byte sent to last byte arrived: median 271 ms, p95 271 ms, p99 271 ms"
@@ -190,7 +190,7 @@ def test_idle_restarts_of_little_cost_are_not_a_problem(tmp_path: Path) -> None:
 def test_an_idle_restart_after_a_closed_window() -> None:
     """During the reader's stall all data drained: `ss` has a window of 624 segments before and 40 soon after."""
     assert any(
-        line.startswith("pauses: 2 with") and line.endswith(", time at zero window included")
+        line.startswith("pauses: 2 longer") and line.endswith(", including time at zero window")
         for line in lines_of("zero-window-stall.pcap.gz")
     )
     assert any(line.startswith("idle restarts: ") for line in lines_of("zero-window-stall.pcap.gz"))

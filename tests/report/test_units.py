@@ -130,9 +130,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 smoothed_ns = direction.sender_rtt_smoothed_ns if is_whole_path else direction.rtt_smoothed_ns
                 assert smoothed_ns == near(trip[2], TIMES)
                 assert direction.rto_ns == near(trip[3], TIMES)
-            if pauses := re.search(
-                r"pauses: (\d+) with nothing in flight and longer than the RTO, (\S+ \S+) in all", told
-            ):
+            if pauses := re.search(r"pauses: (\d+) longer than the RTO with nothing in flight, (\S+ \S+) in all", told):
                 assert direction.idle_gaps == int(pauses[1])
                 assert direction.idle_ns == near(pauses[2], TIMES)
             if recovery := re.search(r"loss recovery: (?:([\d,]+) times?, )?(\S+ \S+) in all", told):

@@ -94,8 +94,8 @@ def _what_limits(case: Case) -> str:
         return f"raise {case.the_receiver}'s receive window, which has no room for a second segment"
     return (
         f"its send buffer or congestion window holds one segment, though {case.the_receiver}'s window has room for "
-        f"{window_bytes / size:,.0f}. Raise it, or write more than one segment at a time (small stacks such as uIP "
-        "send one and wait)"
+        f"{window_bytes / size:,.0f}. Enlarge that buffer or window, or write more than one segment at "
+        "a time (small stacks such as uIP send one and wait)"
     )
 
 

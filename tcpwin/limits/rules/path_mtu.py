@@ -77,7 +77,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _text(case: Case, found: SizeLimit) -> str:
-    waited = f"the bytes waited {time_text(found.waited_ns)}"
+    waited = f"the data in them waited {time_text(found.waited_ns)}"
     if found.mtu is not None:
         by = found.errors[0].reporter
         refused = count_text(len(found.errors), "segment")
@@ -97,7 +97,7 @@ def _text(case: Case, found: SizeLimit) -> str:
     return (
         f"Segments of {found.lost_bytes:,} bytes from {case.the_sender} never arrived ({found.lost:,} of "
         f"{found.lost:,} lost), while those of up to {found.arrived_bytes:,} bytes did ({found.arrived:,}): the path "
-        f"carries packets of {least:,} to {most:,} bytes at most; {waited}{_uneven(case, found)}.{by_merging}"
+        f"carries packets of at most {least:,} to {most:,} bytes; {waited}{_uneven(case, found)}.{by_merging}"
     ).rstrip(".")
 
 

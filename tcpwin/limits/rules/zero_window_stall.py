@@ -86,7 +86,7 @@ def _of_all(frames: Sequence[int | None]) -> str | None:
     """Describe the frames if all episodes are shown; None if the end of one is missing."""
     if not all(frames):
         return None
-    return "its start, its end" if len(frames) == 2 else "start and end of each"
+    return "its start and end" if len(frames) == 2 else "start and end of each"
 
 
 RULE = Rule(

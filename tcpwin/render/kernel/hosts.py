@@ -132,7 +132,8 @@ def _receiving(samples: Sequence[SocketSample], connection: Connection, side: st
     ]
     if memory.measured_overhead is not None and fullest.recv_q_bytes:
         parts.append(
-            f"{memory.measured_overhead:.2f} bytes of memory per unread byte ({bytes_text(fullest.recv_q_bytes)})"
+            f"of which {bytes_text(fullest.recv_q_bytes)} of unread data took {memory.measured_overhead:.2f} bytes per "
+            "byte"
         )
     if len(memory.allowed) == 1:
         parts.append(f"which allows a window of {bytes_text(memory.allowed[0].window_bytes)}")

@@ -26,10 +26,10 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
     """Render round trips, pauses and their cost, messages, answers, waits for delayed ACKs. Omits anything absent."""
     lines = _render_round_trip(connection, direction)
     if direction.idle_gaps:
-        gaps = f"{direction.idle_gaps:,} with nothing in flight and longer than the RTO"
+        gaps = f"{direction.idle_gaps:,} longer than the RTO with nothing in flight"
         # The time of pauses not charged to the application by the budget passed at a closed window.
         is_closed = direction.zero_window_ns and direction.idle_ns > direction.budget_application_ns
-        closed = ", time at zero window included" if is_closed else ""
+        closed = ", including time at zero window" if is_closed else ""
         lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all{closed}")
     if direction.idle_restarts:
         trips = count_text(direction.idle_restart_round_trips, "round trip")
