@@ -273,7 +273,7 @@ def main(arguments: list[str] | None = None) -> None:
             click.echo(f"Try `{error.ctx.command_path} --help`.", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        complain(error.format_message())
         sys.exit(error.exit_code)
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)

@@ -26,7 +26,6 @@ EVENT_WORDS = {
     "zero_window_probe_ack": "ACK of a zero-window probe",
     "keep_alive": "keep-alive",
     "keep_alive_ack": "ACK of a keep-alive",
-    "previous_segment_missing": "previous segment not captured",
     "acked_unseen": "ACK of data missing from the capture",
     "capture_duplicate": "duplicate made by the capture",
     "window_shrink": "window shrunk",

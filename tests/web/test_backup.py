@@ -31,7 +31,7 @@ def ok(*arguments: object) -> str:
 
 def refused(*arguments: object) -> str:
     done = run(*arguments)
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == 3, done.output
     assert "Traceback" not in done.output
     return done.output
 
@@ -78,11 +78,11 @@ def test_a_backup_is_restored_to_the_other_database(
     # Its file is lost while the backup is made.
     sha256 = first.get(f"{API}/captures/{gone}").json()["files"][0]["sha256"]
     (old / "files" / sha256[:2] / sha256).unlink()
-    assert "1 captures, 1 files" in ok("backup", out, "--keys", *place(old, urls[0]))
+    assert "1 capture, 1 file, " in ok("backup", out, "--keys", *place(old, urls[0]))
     assert out.stat().st_mode & 0o777 == 0o600
     assert "File exists" in refused("backup", out, *place(old, urls[0]))
     assert "is in use" in refused("restore", out, *place(old, urls[0]))
-    assert "1 captures, 1 files" in ok("restore", out, *place(new, urls[1]))
+    assert "1 capture, 1 file, " in ok("restore", out, *place(new, urls[1]))
     second = make_client(data=new, database_url=urls[1], **settings)
     assert everything(second, id, link) == before
     assert second.get(f"{API}/captures/{gone}").status_code == 404

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tcpwin.units import bytes_text, count_text
 from tcpwin_web.server import read_settings
 
 T = TypeVar("T")
@@ -20,6 +21,10 @@ _OPTIONS = (
         "--database-url", metavar="URL", help="Such as postgresql+psycopg://…; by default SQLite in the folder."
     ),
 )
+
+
+class _Failed(click.ClickException):
+    exit_code = 3
 
 
 def _of_service(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,12 +50,12 @@ def backup(out: Path, keys: bool, **options: Any) -> None:
         try:
             opened = os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except OSError as error:
-            raise click.ClickException(f"{out}: {error.strerror}") from None
+            raise _Failed(f"{out}: {error.strerror}") from None
         with os.fdopen(opened, "wb") as file:
             return await back_up(database, data, file, keys=keys)
 
     copied = _run(options, work)
-    click.echo(f"{out}: {copied.captures:,} captures, {copied.files:,} files, {copied.size_bytes:,} bytes")
+    click.echo(f"{out}: {_counts(copied)}")
 
 
 @main.command()
@@ -71,7 +76,7 @@ def restore(source: Path, **options: Any) -> None:
             data.release()
 
     copied = _run(options, work)
-    click.echo(f"{copied.captures:,} captures, {copied.files:,} files, {copied.size_bytes:,} bytes")
+    click.echo(_counts(copied))
 
 
 @main.command()
@@ -87,6 +92,11 @@ def expired(**options: Any) -> None:
 
     for each in _run(options, work):
         click.echo(f"{each.id}  {each.size_bytes:>15,}  {each.reason}  {each.name}")
+
+
+def _counts(copied: Any) -> str:
+    captures, files = count_text(copied.captures, "capture"), count_text(copied.files, "file")
+    return f"{captures}, {files}, {bytes_text(copied.size_bytes)}"
 
 
 def _run(options: dict[str, Any], work: Callable[[Any, Any], Awaitable[T]]) -> T:
@@ -108,9 +118,9 @@ def _run(options: dict[str, Any], work: Callable[[Any, Any], Awaitable[T]]) -> T
     try:
         return asyncio.run(run())
     except (TcpwinError, InUseError, EncodingError) as error:
-        raise click.ClickException(str(error)) from None
+        raise _Failed(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename or settings.data}: {error.strerror or error}") from None
+        raise _Failed(f"{error.filename or settings.data}: {error.strerror or error}") from None
     except SQLAlchemyError as error:
         # Its text may contain the URL's password; the driver's message does not.
-        raise click.ClickException(f"the database cannot be used: {getattr(error, 'orig', None) or error}") from None
+        raise _Failed(f"the database cannot be used: {getattr(error, 'orig', None) or error}") from None
