@@ -65,7 +65,11 @@ def quality_remarks(capture: Capture) -> list[str]:
         (capture.header_cut + capture.options_cut, "TCP header", "truncated by the snapshot length"),
         (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
         (capture.malformed, "frame", "with malformed headers"),
-        (capture.super_segments, "segment", "larger than the MSS: captured on a host with offload"),
+        (
+            capture.super_segments,
+            "segment",
+            "larger than the MSS: captured at offload, or the path lowers the MSS",
+        ),
     ]
     if capture.packets and capture.first_time_ns is None:
         remarks.append("no packet has a time: durations, rates and round trips are meaningless")
