@@ -141,7 +141,8 @@ def _responder(seen: Seen) -> str:
         times = (answers.work_p50_ns, answers.work_p95_ns or 0, answers.work_max_ns or 0)
         median, p95, longest = (time_text(ns) for ns in times)
         tail = f", p95 {p95}" if connection.exchanges >= FEWEST_FOR_P95 else ""
-        reason += f": median {median}{tail}, longest {longest}"
+        # Of two values, the median is the smaller one.
+        reason += f": median {median}{tail}, longest {longest}" if connection.exchanges > 2 else f", {longest} for one"
     return reason
 
 

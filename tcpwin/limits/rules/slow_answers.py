@@ -44,7 +44,10 @@ def judge(case: Case) -> Iterator[Finding]:
         median, p95, longest = (
             time_text(ns or 0) for ns in (answers.work_p50_ns, answers.work_p95_ns, answers.work_max_ns)
         )
-        spread = f": median {median}, p95 {p95}, longest {longest}"
+        # Of two values, the median is the smaller one.
+        spread = (
+            f": median {median}, p95 {p95}, longest {longest}" if connection.exchanges > 2 else f", {longest} for one"
+        )
     frames, frames_of = exchange_frames(case, slowest=True)
     yield case.finding(
         f"The server's application took {time_text(connection.responder_turn_ns)} ({share_text(share)} of the time in "
