@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
+from live import until
 from playwright.sync_api import expect
 from reference import ROOT
 from scapy.layers.inet import TCP
@@ -17,9 +18,9 @@ from web.test_journey import check
 
 import tcpwin
 from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
-from tcpwin.limits import GROUP_NAMES
+from tcpwin.limits import GROUP_NAMES, Severity
 from tcpwin.render import group_findings, view_verdict
-from tcpwin.units import bytes_text, rate_text, time_text
+from tcpwin.units import begin, bytes_text, count_text, rate_text, time_text
 from tcpwin_web import Settings, create_app
 
 LAB = ROOT / "captures" / "lab"
@@ -54,6 +55,26 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     app = create_app(Settings(data=tmp_path_factory.mktemp("data"), workers=1))
     with TestClient(app, base_url="http://localhost") as client:
         yield client
+
+
+def failed_connections(silent: int, refused: int) -> bytes:
+    """Return connections whose SYNs nobody answers for 7 s, and some to the same port that are refused."""
+    option = [("MSS", 1000)]
+    packets = []
+    for number in range(silent + refused):
+        own = (
+            [segment(delay_s, CLIENT, "S", 999, 0, window=8000, options=option) for delay_s in (0, 1, 3, 7)]
+            if number < silent
+            else [
+                segment(0, CLIENT, "S", 999, 0, window=8000, options=option),
+                segment(0.1, SERVER, "RA", 0, 1000, window=0),
+            ]
+        )
+        for packet in own:
+            packet.time += number
+            setattr(packet[TCP], "sport" if packet[TCP].sport == CLIENT[1] else "dport", CLIENT[1] + number)
+        packets += own
+    return written(sorted(packets, key=lambda packet: packet.time))
 
 
 def words(page: str) -> str:
@@ -103,6 +124,63 @@ def test_findings_of_a_kind_are_one_group(served: TestClient) -> None:
     heading = f"{worst.code} {worst.name} ×{STALLS}, {time_text(first.cost_ns)} in all in {STALLS} connections"
     assert heading in words(page)
     assert page.count('<article class="finding') == len(kinds)
+
+
+def test_causes_stand_between_the_answer_and_the_connections(served: TestClient) -> None:
+    """Each port that failed is a cause; other findings are one cause for each kind."""
+    for data in (failed_connections(9, 4), many_stalls()):
+        found = tcpwin.analyze(data).findings
+        page = served.get(f"/captures/{analysed(served, data)}").text
+        assert page.index('aria-label="Answer"') < page.index('id="causes"') < page.index('id="connections-title"')
+        causes = page.partition('id="causes"')[2].partition("</section>")[0]
+        rows = [words(row) for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", causes, re.DOTALL)]
+        ports = [each for each in found if each.connection is None]
+        kinds = [
+            each
+            for each in group_findings(found)
+            if each.worst.connection is not None
+            and each.worst.code != "TW413"
+            and each.worst.severity >= Severity.WARNING
+        ]
+        assert len(rows) == len(ports) + len(kinds) > 0
+        for each in ports:
+            assert any(each.text in row and str(each.remedy and each.remedy.text) in row for row in rows), each.text
+        for group in kinds:
+            title = f"{begin(group.title)} in {count_text(group.connections, 'connection')} {group.worst.code}"
+            assert any(title in row and group.total in row for row in rows), title
+        for anchor in re.findall(r'href="#([^"]+)"', causes):
+            assert f'id="{anchor}"' in page
+
+
+def test_a_failed_handshake_says_what_to_look_at_and_has_no_sketch(served: TestClient) -> None:
+    refused = served.get(f"/captures/{analysed(served, failed_connections(0, 1))}").text
+    assert "Look at next: whether a service listens on 198.51.100.2:80, " in words(refused).replace(" :", ":")
+    data = failed_connections(1, 0)
+    [unanswered] = [each for each in tcpwin.analyze(data).findings if each.code == "TW503"]
+    silent = served.get(f"/captures/{analysed(served, data)}").text
+    assert unanswered.remedy
+    assert f"Fix: {unanswered.remedy.text} TW503" in words(silent).replace(" :", ":")
+    for data in (failed_connections(0, 1), failed_connections(1, 0)):
+        id = analysed(served, data)
+        # A dash in the table: the sketch was drawn, and is empty.
+        until(lambda id=id: 'data-sketch="0">–<' in served.get(f"/captures/{id}").text)
+        page = served.get(f"/captures/{id}").text
+        assert ('class="sketch"' in page, "top:" in page, "handshake 100 %" in page) == (False, False, True)
+
+
+def test_numbers_say_whether_they_are_of_the_capture_or_of_a_connection(served: TestClient) -> None:
+    data = failed_connections(2, 0)
+    page = words(served.get(f"/captures/{analysed(served, data)}").text)
+    # A dt precedes its dd.
+    assert re.search(r"cost in connection \d ≤ 7 s duration 7 s ", page)
+    assert "Whole capture: 8 packets 2 connections 8 s" in page
+    path = LAB / "loss-1-percent.pcap.gz"
+    [connection] = tcpwin.analyze(path).connections
+    id = analysed(served, path.read_bytes(), path.name)
+    answer = words(served.get(f"/captures/{id}").text.partition('aria-label="Answer"')[2].partition("</section>")[0])
+    # The only connection's answer begins with its limit; the file's size and time are not among its numbers.
+    assert connection.verdict.answer in answer
+    assert tcpwin.analyze(path).summary.carried not in answer
 
 
 def test_filters_by_port_and_time(served: TestClient) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tcpwin.analysis import Capture
-from tcpwin.limits import LIMIT_NAMES, Analysis
+from tcpwin.limits import LIMIT_NAMES, Analysis, Connection
 from tcpwin.render.view.verdict import VerdictView, view_verdict
 from tcpwin.units import bytes_text, count_text, name_text
 
@@ -24,12 +24,14 @@ class CaptureView:
         worst: label of the connection that `verdict` is on: ``Worst``; empty if it is the only one.
         verdict: verdict on the worst connection; None without one, or if findings of sound connections are the answer.
         caveat: what the capture lacks; empty for a complete one.
+        next: what to look at if `verdict` has no fix because the handshake failed; else empty.
     """
 
     lead: str
     worst: str
     verdict: VerdictView | None
     caveat: str
+    next: str
 
 
 def view_capture(analysis: Analysis) -> CaptureView:
@@ -48,7 +50,18 @@ def view_capture(analysis: Analysis) -> CaptureView:
         answer = "No problem found."
     if verdict is not None and count > 1:
         worst = "Worst" if verdict.is_problem else "Slowest" if verdict.lost_ns else "Most data"
-    return CaptureView(name_text(f"{summary.carried} {answer}".rstrip()), worst, shown, summary.caveat)
+    step = "" if shown is None or shown.fix else _next_step(analysis.connections[analysis.worst(1)[0].id])
+    return CaptureView(name_text(f"{summary.carried} {answer}".rstrip()), worst, shown, summary.caveat, step)
+
+
+def _next_step(connection: Connection) -> str:
+    """Return what to look at if a connection was refused or never answered; else an empty string."""
+    server = connection.b
+    steps = {
+        "refused": f"whether a service listens on {server}, and whether a firewall answers for it.",
+        "unanswered": f"whether {server.address} is up, and whether a firewall drops SYNs to port {server.port}.",
+    }
+    return steps.get(connection.close, "")
 
 
 def quality_remarks(capture: Capture) -> list[str]:

@@ -23,6 +23,7 @@ from tcpwin.limits import (
     Severity,
     Verdict,
     Verdicts,
+    all_rules,
     cost_confidence,
     is_part_of,
     plain,
@@ -125,6 +126,11 @@ class FindingGroup:
     def worst(self) -> Finding:
         """The costliest finding."""
         return self.findings[0]
+
+    @property
+    def title(self) -> str:
+        """What the rule found, as its page says."""
+        return all_rules()[self.worst.code].title
 
     @property
     def count(self) -> int:

@@ -200,6 +200,7 @@ def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
                 "count": each.count,
                 "connections": each.connections,
                 "total": each.total,
+                "title": each.title,
                 "worst": [
                     {**describe_finding(one, analysis, view.verdict(one)), "view": view(one)}
                     for one in each.findings[:WORST_FINDINGS]

@@ -21,7 +21,7 @@ from tcpwin_web.api.connections import verdict_conditions
 from tcpwin_web.api.parts import Analysed, CaptureId, Offset, ServiceOf, Words
 from tcpwin_web.jobs.detail import sketch_connections
 from tcpwin_web.pages.cache import PageCache
-from tcpwin_web.pages.parts import require_own_form, show
+from tcpwin_web.pages.parts import require_own_form, settings_of, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
 from tcpwin_web.scales import scales_of
@@ -203,6 +203,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             others=others,
             document=document,
             view=view,
+            settings=_fix_settings(document, view),
             table=table,
             query=query.fields,
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
@@ -229,6 +230,14 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         return show(templates, request, "sketches.html", found=found)
 
     return router
+
+
+def _fix_settings(document: dict[str, Any], view: dict[str, Any]) -> list[str]:
+    """Return the commands of the fix that the answer shows."""
+    if not view["glance"]:
+        return []
+    found = (each for group in view["groups"] for each in group["worst"])
+    return settings_of(document["verdict"], (each for each in found if each["connection"] == view["glance"]["id"]))
 
 
 def _read_marked(folder: Path) -> tuple[Any, tuple[int, int]]:

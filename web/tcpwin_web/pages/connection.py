@@ -14,8 +14,8 @@ from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import REFERENCE_PREFIX
 from tcpwin_web.jobs.drawing import TIMELINE
-from tcpwin_web.pages.filters import is_runnable, may
-from tcpwin_web.pages.parts import show
+from tcpwin_web.pages.filters import may
+from tcpwin_web.pages.parts import settings_of, show
 from tcpwin_web.results import layout, queries
 
 PAGE_FINDINGS = 50
@@ -87,18 +87,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             notes=notes,
             tab=tab,
             tabs=tabs,
-            settings=_settings_of(verdict, findings),
+            settings=settings_of(verdict, findings),
             rules=sorted({each["code"] for each in findings}),
         )
 
     return router
-
-
-def _settings_of(verdict: dict[str, Any], findings: list[dict[str, Any]]) -> list[str]:
-    """Return the commands of the finding that supplies the verdict's fix, if they run when pasted."""
-    key = (verdict["code"], verdict["direction"])
-    remedies = (each["view"]["remedy"] for each in findings if (each["code"], each["direction"]) == key)
-    return [line for remedy in remedies if remedy for line in remedy["settings"] if is_runnable(line)]
 
 
 def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:

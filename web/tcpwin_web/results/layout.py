@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 13
+VERSION = 14
 """Format version of the results; the service rewrites older ones when it starts."""
 
 CAPTURE = "capture.json"
