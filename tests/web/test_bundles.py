@@ -108,7 +108,42 @@ def test_the_list_shows_both_ends_in_one_row(client: TestClient, both_ends: byte
     for row, links in zip(rows, ([single], ends), strict=True):
         assert re.findall(r'href="/captures/([^"]+)"', row) == [each["id"] for each in links]
         assert row.count('class="badge') == 1
-    assert "both.zip: <a" in rows[1]
+    assert f'<a href="/bundles/{ends[0]["bundle_id"]}">both.zip</a>: <a' in rows[1]
+
+
+def test_a_bundle_opens_at_its_sender_and_says_where_the_other_end_was_taken(
+    client: TestClient, both_ends: bytes
+) -> None:
+    receiver, sender = of_bundle(client, upload(client, both_ends, "both.zip"))
+    answer = client.get(f"/bundles/{sender['bundle_id']}", headers=BROWSER, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/captures/{sender['id']}")
+    for here, there, end in ((sender, receiver, "receiver"), (receiver, sender, "sender")):
+        page = client.get(f"/captures/{here['id']}", headers=BROWSER).text
+        assert f"{there['name']}</a>, taken at the {end}, with the same verdict" in page
+    # Two captures of one bundle need not be of one connection.
+    other = of_bundle(client, upload(client, zipped(a_pcap=capture_bytes(), b_pcap=many_connections(2)), "two.zip"))
+    for each in other:
+        assert "with the same verdict" not in client.get(f"/captures/{each['id']}", headers=BROWSER).text
+    assert client.get("/bundles/unknown", headers=BROWSER).status_code == 404
+
+
+def test_a_form_with_a_bundle_leads_to_the_bundle(client: TestClient, both_ends: bytes) -> None:
+    token = re.findall(r'name="csrf" value="([^"]*)"', client.get("/upload", headers=BROWSER).text)[0]
+    answer = client.post(
+        "/upload", data={"csrf": token}, files={"files": ("both.zip", both_ends)}, follow_redirects=False
+    )
+    [bundle] = {each["bundle_id"] for each in client.get(f"{API}/captures").json()["captures"]}
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/bundles/{bundle}")
+
+
+def test_no_page_judges_one_end_against_the_other(client: TestClient, both_ends: bytes) -> None:
+    entry = upload(client, both_ends, "both.zip", tag=["lab"])
+    receiver, sender = of_bundle(client, entry)
+    compared = client.get("/compare", params={"old": sender["id"], "new": receiver["id"]}, headers=BROWSER).text
+    assert "pair both ends" in compared
+    assert not re.search(r'class="badge (better|worse|mixed)', compared)
+    history = client.get("/history", params={"tag": "lab"}, headers=BROWSER).text
+    assert ("/compare?" in history, "/pair?" in history, 'class="badge' in history) == (False, True, False)
 
 
 def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: bytes) -> None:

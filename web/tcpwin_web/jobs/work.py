@@ -16,7 +16,7 @@ from typing import Any
 
 from tcpwin.analysis import Capture
 from tcpwin.hosts import SnapshotFile, describe_host
-from tcpwin.limits import Analysis, Verdicts, analyze, describe_finding, plain
+from tcpwin.limits import Analysis, Connection, Verdicts, analyze, describe_finding, plain
 from tcpwin.render import WHOLE, FindingViews, full_verdict, glance, group_findings, quality_remarks, view_capture
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
@@ -165,6 +165,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
         "verdict": verdict,
         "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
         "worst": worst,
+        "taken_at": _taken_at(analysis.connections[worst[0]]) if worst else None,
         "hosts": [plain(describe_host(host)) for host in analysis.hosts],
         "notes": list(analysis.notes),
     }
@@ -210,6 +211,12 @@ def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
         ],
     }
     path.write_text(json.dumps(plain(document)))
+
+
+def _taken_at(connection: Connection) -> str | None:
+    """Return which end of a connection the capture was taken at; None if it is neither or unknown."""
+    side = (connection.verdict.direction or "a_to_b")[0]
+    return {side: "sender", "ba"[side == "b"]: "receiver"}.get(connection.vantage)
 
 
 def _selected(analysis: Analysis) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup
@@ -19,6 +19,7 @@ from tcpwin.model import LimitName
 from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
 from tcpwin_web.api.parts import Analysed, CaptureId, Offset, ServiceOf, Words
+from tcpwin_web.captures import OVER
 from tcpwin_web.jobs.detail import sketch_connections
 from tcpwin_web.pages.cache import PageCache
 from tcpwin_web.pages.parts import require_own_form, settings_of, show
@@ -201,6 +202,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             "capture.html",
             capture=capture,
             others=others,
+            ends=await asyncio.to_thread(_describe_ends, service, document, others),
             document=document,
             view=view,
             settings=_fix_settings(document, view),
@@ -212,6 +214,16 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             sketches=sketches,
             notes=await service.notes.list(capture_id),
         )
+
+    @router.get("/bundles/{bundle_id}")
+    async def show_bundle(service: ServiceOf, bundle_id: CaptureId) -> Response:
+        """Lead to the bundle's capture taken at the sender, or to one that is not analysed yet."""
+        found, _ = await service.captures.search(bundle=bundle_id, sort="name")
+        if not found:
+            raise HTTPException(404, "No bundle has this id.")
+        waiting = [each for each in found if each.status not in OVER]
+        shown = waiting[0] if waiting else await asyncio.to_thread(_of_sender, service, found)
+        return RedirectResponse(f"/captures/{shown.id}", 303)
 
     @router.get("/captures/{capture_id}/sketches")
     async def show_sketches(
@@ -230,6 +242,34 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         return show(templates, request, "sketches.html", found=found)
 
     return router
+
+
+def _of_sender(service: Service, captures: Sequence[Capture]) -> Capture:
+    """Return the capture taken at the sender; if none was, the first."""
+    known = (each for each in captures if each.has_results)
+    at_sender = (each for each in known if _read_analysis(service, each).get("taken_at") == "sender")
+    return next(at_sender, captures[0])
+
+
+def _describe_ends(service: Service, document: dict[str, Any], others: Sequence[Capture]) -> dict[str, Any]:
+    """Return by capture which end of its worst connection it was taken at, and whether its verdict is the same."""
+    ends = {}
+    for other in others:
+        if other.has_results:
+            there = _read_analysis(service, other)
+            is_same = _named_limit(there["verdict"]) == _named_limit(document["verdict"])
+            ends[other.id] = {"taken_at": there.get("taken_at"), "is_same": is_same}
+    return ends
+
+
+def _named_limit(verdict: dict[str, Any] | None) -> tuple[object, ...] | None:
+    return None if verdict is None else tuple(verdict[name] for name in ("limit", "also", "is_problem", "direction"))
+
+
+def _read_analysis(service: Service, capture: Capture) -> dict[str, Any]:
+    """Return a capture's document; one of an older version may lack keys until it is analysed again."""
+    document: dict[str, Any] = queries.read_document(service.data.results(capture.id), layout.CAPTURE)
+    return document
 
 
 def _fix_settings(document: dict[str, Any], view: dict[str, Any]) -> list[str]:
@@ -270,7 +310,8 @@ async def _take_form(request: Request, service: Service) -> Response:
             raise
     for made in started:
         await service.audit.note(request, "capture.upload", made.id)
-    return RedirectResponse(f"/captures/{capture.id}", 303)
+    bundle = started[0].bundle_id
+    return RedirectResponse(f"/bundles/{bundle}" if bundle else f"/captures/{capture.id}", 303)
 
 
 def _text(value: object) -> str:

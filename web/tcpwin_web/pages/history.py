@@ -102,7 +102,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             points = await service.history.of_pair(a, b, port=port)
         else:
             raise HTTPException(422, "Name two hosts (a and b), or a tag.")
-        changes = [judge_change(*both) for both in pairwise(points)]
+        # Two ends of one connection are neither better nor worse than each other.
+        changes = [None if are_ends(*both) else judge_change(*both) for both in pairwise(points)]
         return show(
             templates,
             request,
@@ -116,6 +117,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         )
 
     return router
+
+
+def are_ends(one: Point, other: Point) -> bool:
+    """Whether two captures are from one bundle."""
+    return one.capture.bundle_id is not None and one.capture.bundle_id == other.capture.bundle_id
 
 
 def _panels(points: list[Point]) -> dict[str, tuple[list[Bar], float]]:

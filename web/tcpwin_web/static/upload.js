@@ -177,6 +177,7 @@ class Upload {
       body: JSON.stringify({ name: this.name || this.parts[0].name, ...this.settings }),
     }));
     const place = `/api/v1/captures/${capture.id}`;
+    let started;
     try {
       for (let next = 0; next < this.parts.length; next += 1) {
         const part = this.parts[next];
@@ -185,7 +186,7 @@ class Upload {
         await this.put(place, part);
         this.sent += part.size;
       }
-      await ask(`${place}/analysis`, { method: "POST" });
+      started = await ask(`${place}/analysis`, { method: "POST" });
     } catch (error) {
       for (const { url } of this.parts) if (url) await ask(url, { method: "DELETE", headers: TUS }).catch(() => {});
       await ask(place, { method: "DELETE" }).catch(() => {});
@@ -193,7 +194,7 @@ class Upload {
     } finally {
       this.parts.forEach(discardUpload);
     }
-    location.assign(`/captures/${capture.id}`);
+    location.assign(started.bundle_id ? `/bundles/${started.bundle_id}` : `/captures/${capture.id}`);
   }
   fail(error) {
     const warning = element("p", { className: "warning", textContent: error.message });

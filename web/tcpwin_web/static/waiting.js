@@ -20,6 +20,7 @@ if (waiting) {
   });
   events.addEventListener("end", () => {
     events.close();
-    location.reload();
+    if (waiting.dataset.then) location.replace(waiting.dataset.then);
+    else location.reload();
   });
 }
