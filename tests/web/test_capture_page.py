@@ -183,6 +183,35 @@ def test_numbers_say_whether_they_are_of_the_capture_or_of_a_connection(served: 
     assert tcpwin.analyze(path).summary.carried not in answer
 
 
+@pytest.mark.parametrize("name", ["slow-reader", "window-scaling"])
+def test_a_link_shows_the_same_answer_without_links(served: TestClient, name: str) -> None:
+    path = LAB / f"{name}.pcap.gz"
+    id = analysed(served, path.read_bytes(), path.name)
+    answer_of(served, id)
+    panels = [panel_of(served.get(f"/captures/{id}").text)]
+    for is_anonymised in (False, True):
+        made = served.post(f"/api/v1/captures/{id}/shares", json={"anonymise": is_anonymised}).json()
+        panels.append(panel_of(served.get(made["path"], headers={"accept": "text/html"}).text))
+    owner, open_panel, hidden = panels
+    # The frames of the evidence lead to segments, which a link does not show.
+    assert words(owner).partition("Evidence:")[0] == words(open_panel).partition("Evidence:")[0]
+    sketch = re.search(r'<svg class="sketch".*?</svg>', owner, re.DOTALL)
+    assert sketch
+    assert sketch[0] in open_panel
+    assert sketch[0] in hidden
+    [connection] = tcpwin.analyze(path).connections
+    addresses = (connection.a.address, connection.b.address)
+    assert [address in open_panel for address in addresses] == [True, True]
+    assert [address in hidden for address in addresses] == [False, False]
+    assert not re.findall(r'href="/captures', open_panel + hidden)
+    assert re.findall(r"<dd>(.*?)</dd>", owner) == re.findall(r"<dd>(.*?)</dd>", hidden)
+
+
+def panel_of(page: str) -> str:
+    """Return the markup of a page's answer."""
+    return page.partition('aria-label="Answer"')[2].partition("</section>")[0]
+
+
 def test_filters_by_port_and_time(served: TestClient) -> None:
     id = analysed(served, many_stalls())
 

@@ -115,7 +115,8 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     if mapping is not None:
         folder = await service.queue.shared(opened.capture.id)
     document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
-    answer = (await asyncio.to_thread(queries.read_document, folder, layout.VIEW))["answer"]
+    view = await asyncio.to_thread(queries.read_document, folder, layout.VIEW)
+    sketches = await asyncio.to_thread(queries.read_sketches, service.data.results(opened.capture.id))
     findings, _ = await asyncio.to_thread(queries.list_findings, folder, limit=SHOWN_FINDINGS, has_view=True)
     page = await asyncio.to_thread(queries.list_connections, folder, limit=SHOWN_CONNECTIONS)
     shown = {
@@ -125,7 +126,9 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "capture": document["capture"],
         "summary": document["summary"],
         "verdict": document["verdict"],
-        "answer": answer,
+        "answer": view["answer"],
+        "glance": view["glance"],
+        "sketches": {id: paths for id, paths in sketches.items() if view["glance"] and id == str(view["glance"]["id"])},
         "total_connections": page.total,
         "connections": queries.describe_rows(page.rows),
         "total_findings": sum(document["findings"]["counts"].values()),
