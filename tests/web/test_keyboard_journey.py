@@ -72,15 +72,14 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.on("dialog", lambda dialog: dialog.accept())
 
-    # Upload: a key opens the file chooser, and the capture's page opens automatically.
+    # Upload: a key opens the file chooser; the upload starts with the choice, and the capture's page opens.
     page.goto("/")
     press(page, link(page, "Upload a capture"))
+    press(page, page.locator("summary"))
+    fill(page, page.get_by_label("Name", exact=True), "slow reader")
     with page.expect_file_chooser() as opened:
         press(page, page.locator("#files"))
     opened.value.set_files(SLOW_READER)
-    holds_focus(page, page.locator("#files"))
-    fill(page, page.get_by_label("Name", exact=True), "slow reader")
-    press(page, button(page, "Upload and analyse"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("slow reader")
     expect(page.get_by_role("heading", name="Connections", exact=True)).to_be_visible()
     slow = page.url.rpartition("/")[2]

@@ -250,8 +250,10 @@ form?.addEventListener("submit", (event) => {
   send(asParts(files.files));
 });
 files?.addEventListener("change", () => {
-  const names = [...files.files].map((file) => element("li", { textContent: `${file.name} (${bytesText(file.size)})` }));
-  document.getElementById("chosen").replaceChildren(...names);
+  const parts = asParts(files.files);
+  // Picking the same files after a failure is a change, too.
+  files.value = "";
+  send(parts);
 });
 
 const holdsFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
