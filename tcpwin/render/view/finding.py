@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,9 +168,11 @@ def view_finding(analysis: Analysis, finding: Finding, verdict: Verdict | None) 
     if finding.cost_ns and verdict is not None and is_part_of(finding, verdict):
         whole = f"of the {time_text(verdict.named_ns)} lost in all ({LIMIT_NAMES[verdict.also or verdict.limit]})"
     ends = direction = ""
+    roles: Mapping[str, str] = {}
     if finding.connection is not None:
         connection = analysis.connections[finding.connection]
-        client, server = roles_of(connection).values()
+        roles = roles_of(connection)
+        client, server = roles.values()
         ends = f"{client} {connection.a}, {server} {connection.b}"
         direction = way_of(connection, finding.direction) if finding.direction else ""
     ruling, ruled_out = _ruled_out(evidence.ruled_out or "")
@@ -192,7 +194,7 @@ def view_finding(analysis: Analysis, finding: Finding, verdict: Verdict | None) 
         weight=[each for each in weight if each],
         owner=owner_text(finding.owner),
         when=_span_text(analysis, evidence),
-        values=[_named(name, value) for name, value in evidence.values.items()],
+        values=[_named(name, roles.get(str(value), value)) for name, value in evidence.values.items()],
         ruling=ruling,
         ruled_out=begin(name_text(ruled_out)),
         remedy_label="Next capture" if evidence.values.get("weakens") else "Fix",
