@@ -10,22 +10,26 @@ from stories.boxes import exchange, outage
 from stories.story import Story
 
 import tcpwin
+from tcpwin.sources import write_headers
 
 DAY_S = 86_400
 
 
 @pytest.mark.parametrize("size", [96, 128])
 def test_lengths_that_a_truncating_program_falsified(tmp_path: Path, size: int) -> None:
-    """The original length equals the captured one; IP's total length is the truth."""
+    """The original length equals the captured one; IP's total length is the truth, also in a copy of the headers."""
     whole = outage(near="b", sender="b").write(tmp_path, "whole")
     header, packets = records(whole)
-    told = tcpwin.analyze(write(tmp_path / "cut.pcap", header, snapped(packets, size)))
+    cut, headers = write(tmp_path / "cut.pcap", header, snapped(packets, size)), tmp_path / "headers.pcapng"
+    with cut.open("rb") as file:
+        assert write_headers(file, headers, name="cut.pcap", whole=False, max_bytes=1 << 30).packets_cut
     true = tcpwin.analyze(whole)
-    for way in ("a_to_b", "b_to_a"):
-        one, other = getattr(told.connections[0], way), getattr(true.connections[0], way)
-        assert (one.payload_bytes, one.unique_bytes) == (other.payload_bytes, other.unique_bytes)
-        assert one.missed_bytes == 0
-    assert told.connections[0].verdict.limit == true.connections[0].verdict.limit
+    for told in (tcpwin.analyze(cut), tcpwin.analyze(headers)):
+        for way in ("a_to_b", "b_to_a"):
+            one, other = getattr(told.connections[0], way), getattr(true.connections[0], way)
+            assert (one.payload_bytes, one.unique_bytes) == (other.payload_bytes, other.unique_bytes)
+            assert one.missed_bytes == 0
+        assert told.connections[0].verdict.limit == true.connections[0].verdict.limit
 
 
 def test_a_damaged_length_is_not_believed(tmp_path: Path) -> None:

@@ -20,8 +20,6 @@ BUNDLED = sorted(
     path for folder in ("lab", "wild") for path in (ROOT / "captures" / folder).iterdir() if path.suffix != ".toml"
 )
 FIELD = sorted((ROOT.parent / "shared" / "captures" / "field").glob("*.pcap.gz"))
-JUDGED_OTHERWISE = "len-eq-caplen-receive-buffer-64k.pcap.gz"
-"""Capture on which the command finds a limit and the service none, because it stores only headers."""
 HOSTS_BY_LETTER = re.compile(r"\b(?:host|by|between) [ab]\b(?! [a-z])|\b[ab]'s\b|\b[ab] ?→ ?[ab]\b")
 
 
@@ -40,9 +38,7 @@ def test_pages_of_bundled_captures_agree(served: TestClient, path: Path) -> None
 @pytest.mark.nightly
 @pytest.mark.skipif(not FIELD, reason="no field captures at ../shared")
 @pytest.mark.parametrize("path", FIELD, ids=lambda path: path.name)
-def test_pages_of_field_captures_agree(served: TestClient, path: Path, request: pytest.FixtureRequest) -> None:
-    if path.name == JUDGED_OTHERWISE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the service stores only headers"))
+def test_pages_of_field_captures_agree(served: TestClient, path: Path) -> None:
     check(served, path)
 
 

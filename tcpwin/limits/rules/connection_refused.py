@@ -39,7 +39,8 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         found = replace(each, connections=refused)
         why = (
-            f"{found.accepted:,} others were accepted, so it was down for a while or its queue was full"
+            f"{count_text(found.accepted, 'other was', 'others were')} accepted, so it was down for a while or its "
+            "queue was full"
             if found.accepted
             else "nothing seems to listen there"
         )

@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         again = sum(connection.a_to_b.syn_retransmissions for connection in waited)
         cost_ns = sum(connection.duration_ns for connection in waited)
-        others = f"; {each.accepted:,} others were answered" if each.accepted else ""
+        others = f"; {count_text(each.accepted, 'other was', 'others were')} answered" if each.accepted else ""
         waits = (
             f"{count_text(again, 'SYN')} sent again, {time_text(cost_ns)} total"
             if again

@@ -89,12 +89,12 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
 }
 
 /// Return whether a program that truncated the packets also wrote the truncated length as the original one: the frame
-/// seems complete and has all headers, but its IP header says that the datagram was longer.
+/// was long enough for all headers, but its IP header says that the datagram was longer. It may have been truncated
+/// again since, as a copy of its headers.
 #[cold]
 fn is_cut_by_writer(walk: &mut Walk<'_>, view: &View<'_>, protocol: u8) -> bool {
-    let is_whole = view.bytes.len() == view.wire_len && view.wire_len >= MOST_HEADERS;
     // A tunnel's payload may be truncated within a whole frame.
-    let is_cut = protocol == TCP && is_whole && walk.ip.version == 0;
+    let is_cut = protocol == TCP && view.wire_len >= MOST_HEADERS && walk.ip.version == 0;
     if is_cut {
         walk.frame_flags |= capture_flag::SNAPPED;
     }
