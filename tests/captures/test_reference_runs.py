@@ -107,6 +107,15 @@ def test_the_cost_of_idle_restart_matches_the_applications_measurement() -> None
     assert steady.message_delay_p99_ns == pytest.approx(p99_off, abs=3 * MS)
 
 
+@pytest.mark.parametrize("path", WITH_PACKETS, ids=lambda path: path.stem)
+def test_both_ends_name_the_same_limit_and_fix(path: Path) -> None:
+    """The two captures of a connection differ by 0.1 s in what its round trips cost."""
+    one, other = (tcpwin.analyze(path, capture=f"{end}.pcap.gz").verdict for end in ("sender", "receiver"))
+    assert one is not None
+    assert other is not None
+    assert (one.limit, one.also, one.owner, one.fix) == (other.limit, other.also, other.owner, other.fix)
+
+
 def test_idle_restart_is_found_where_it_is() -> None:
     codes = {
         name: {
