@@ -61,8 +61,8 @@ def describe_summary(summary: Summary, analysis: Analysis, found: Findings) -> d
 
 def describe_capture(analysis: Analysis, found: Findings | None = None) -> dict[str, Any]:
     """Return the verdict on the worst connection, and the summary."""
+    summary = analysis.summary if found is None else summarize(analysis, found)
     found = analysis.findings if found is None else found
-    summary = summarize(analysis, found)
     return {
         "verdict": None if summary.verdict is None else describe_verdict(summary.verdict),
         "summary": describe_summary(summary, analysis, found),
