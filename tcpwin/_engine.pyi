@@ -154,7 +154,7 @@ def verdict_columns(
 ) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
     """Judge connections by their packets alone: columns of codes and numbers, and the statements `place` refers to."""
 
-def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int, int]]]:
     """Return the connections that lost the most time, and all with a problem: lost time, payload and number."""
 
 def life(

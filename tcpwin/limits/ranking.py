@@ -14,12 +14,11 @@ from tcpwin import _engine
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.columns import known_closely
 from tcpwin.limits.findings import Findings
+from tcpwin.limits.tables import LIMITS
 from tcpwin.limits.verdict import judge_connection
 
 LEAST = 100
 """Minimum number of worst connections to rank at once."""
-MOST_COUNTED = 1000
-"""Maximum number of problem connections whose limits are counted, worst first."""
 
 Ranked = tuple[int, int, int]
 """Sort key of a connection: lost time, payload and negated number."""
@@ -35,16 +34,12 @@ def problems(analysis: Analysis, found: Findings | None = None) -> list[int]:
     return [-row[-1] for row in sorted(_ranking(analysis, 0, found).problems, reverse=True)]
 
 
-def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = None) -> dict[str, tuple[int, ...]]:
-    """Group the first `most` of `problems` by the limit that cost each the most, in the same order."""
+def problems_by_limit(analysis: Analysis, found: Findings | None = None) -> dict[str, tuple[int, ...]]:
+    """Group `problems` by the limit that cost each the most, in the same order."""
     ranking = _ranking(analysis, 0, found)
     by_limit: dict[str, list[int]] = {}
-    for id in problems(analysis, found)[:most]:
-        limit = ranking.limits.get(id)
-        if limit is None:
-            verdict = judge_connection(analysis.connections[id], ranking.found.of(id))
-            limit = verdict.also or verdict.limit
-        by_limit.setdefault(limit, []).append(id)
+    for id in problems(analysis, found):
+        by_limit.setdefault(ranking.limits[id], []).append(id)
     return {limit: tuple(ids) for limit, ids in by_limit.items()}
 
 
@@ -54,7 +49,7 @@ class _Ranking(NamedTuple):
     Attributes:
         worst: a superset of the `limit` worst connections.
         problems: all connections with a problem.
-        limits: the costliest limit of each problem connection that was judged individually.
+        limits: the limit that cost each problem connection the most.
     """
 
     found: Findings
@@ -77,11 +72,10 @@ def _ranking(analysis: Analysis, limit: int, found: Findings | None) -> _Ranking
 
 def _rank(analysis: Analysis, limit: int, found: Findings) -> _Ranking:
     one_by_one = known_closely(analysis, found)
-    worst, problems = (
-        [(lost_ns, payload_bytes, -id) for lost_ns, payload_bytes, id in rows if id not in one_by_one]
-        for rows in _engine.rank_connections(analysis._engine, limit + len(one_by_one))
-    )
-    limits: dict[int, str] = {}
+    lost, troubled = _engine.rank_connections(analysis._engine, limit + len(one_by_one))
+    worst = [(lost_ns, payload_bytes, -id) for lost_ns, payload_bytes, id in lost if id not in one_by_one]
+    problems = [(lost_ns, payload_bytes, -id) for lost_ns, payload_bytes, _, id in troubled if id not in one_by_one]
+    limits = {id: LIMITS[limit] for *_, limit, id in troubled}
     for id in one_by_one:
         verdict = judge_connection(analysis.connections[id], found.of(id))
         row = (verdict.lost_ns, _payload_bytes(analysis, id), -id)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst
+from tcpwin.limits.ranking import problems, problems_by_limit, worst
 from tcpwin.limits.tables import LIMIT_NAMES, MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
@@ -37,8 +37,7 @@ class Summary:
         carried: the first sentence: amount of data and duration.
         caveat: the last sentence, about missing parts of the capture; empty if it is complete.
         worst: the three costliest findings, or fewer if fewer cost anything.
-        problems: numbers of the connections with a problem, worst first, by the limit that cost each the most; at most
-            `MOST_COUNTED`.
+        problems: numbers of the connections with a problem, worst first, by the limit that cost each the most.
         verdict: the verdict on the worst connection; None without connections.
         serious: warnings of rules if no connection has a problem; empty without any, or for a single connection.
     """
@@ -92,7 +91,7 @@ class _Writer:
 
     @cached_property
     def problems(self) -> dict[str, tuple[int, ...]]:
-        return problems_by_limit(self.analysis, MOST_COUNTED, self.found)
+        return problems_by_limit(self.analysis, self.found)
 
     @cached_property
     def costly(self) -> list[Finding]:

@@ -6,9 +6,12 @@ Sizes, counts and times are those of the TOML next to each capture.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from analysis.bundled import READABLE
 from report.made_findings import STALL, bundled, found
+from scapy.layers.inet import IP, TCP
+from scapy.utils import PcapWriter
 
 import tcpwin
 from tcpwin.limits import summarize
@@ -61,6 +64,20 @@ def test_summary_counts_connections_by_the_limit_that_cost_most() -> None:
     worst = analysis.connections[analysis.problems[0]]
     assert summary.verdict == worst.verdict
     assert worst.verdict.lost_ns == max(each.verdict.lost_ns for each in analysis.connections)
+
+
+def test_every_connection_with_a_problem_is_counted(tmp_path: Path) -> None:
+    """Each of 1,200 SYNs is sent again after 3 s; nobody answers."""
+    path = tmp_path / "unanswered.pcap"
+    with PcapWriter(str(path), linktype=101) as out:
+        for delay_s in (0, 3):
+            for number in range(1200):
+                syn = IP(src="192.0.2.1", dst="192.0.2.2") / TCP(sport=2000 + number, dport=80, flags="S")
+                syn.time = delay_s + number / 1000
+                out.write(syn)
+    summary = summarize(tcpwin.analyze(path))
+    assert {limit: len(ids) for limit, ids in summary.problems.items()} == {"handshake": 1200}
+    assert "1,200 connections with a problem: handshake. " in summary.text
 
 
 def test_summary_is_honest_about_the_capture() -> None:

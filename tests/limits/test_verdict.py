@@ -276,7 +276,8 @@ def test_of_two_directions_that_lost_the_one_that_lost_more_speaks(tmp_path: Pat
     assert connection.b_to_a.payload_bytes > connection.a_to_b.payload_bytes
     assert connection.verdict == there
     [row], [problem] = _engine.rank_connections(analysis._engine, 1)
-    assert row == problem
+    assert row == (*problem[:2], problem[-1])
+    assert LIMITS[problem[2]] == there.limit
     assert row[0] == there.lost_ns
     assert verdict_columns(analysis, few=0)["lost_ns"][0] == there.lost_ns
 

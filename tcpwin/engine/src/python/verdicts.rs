@@ -280,6 +280,8 @@ fn verdict_columns<'py>(
 
 /// Lost time, payload bytes and number of a connection.
 type RankedRow = (i64, u64, u32);
+/// The same of a connection with a problem, and before its number the code of the limit that cost the most.
+type ProblemRow = (i64, u64, u8, u32);
 
 /// Return the `most` connections that lost the most time, and all with a problem, worst first, by their packets alone.
 #[pyfunction]
@@ -287,15 +289,21 @@ fn rank_connections(
     py: Python<'_>,
     result: &Bound<'_, Result>,
     most: usize,
-) -> PyResult<(Vec<RankedRow>, Vec<RankedRow>)> {
+) -> PyResult<(Vec<RankedRow>, Vec<ProblemRow>)> {
     let connections = result.get().all()?;
     let ranking = py.detach(|| rank::rank(connections, most));
-    let rows = |ranked: Vec<rank::Ranked>| {
-        let rows = ranked.into_iter();
-        rows.map(|(lost_ns, payload_bytes, id)| (lost_ns, payload_bytes, id.0))
-            .collect()
-    };
-    Ok((rows(ranking.worst), rows(ranking.problems)))
+    let worst = ranking.worst.into_iter();
+    let problems = ranking.problems.into_iter();
+    Ok((
+        worst
+            .map(|(lost_ns, payload_bytes, id)| (lost_ns, payload_bytes, id.0))
+            .collect(),
+        problems
+            .map(|((lost_ns, payload_bytes, id), limit)| {
+                (lost_ns, payload_bytes, limit as u8, id.0)
+            })
+            .collect(),
+    ))
 }
 
 /// Return properties of a direction: whether its reader is slow and its window growing, the time of each limit in which

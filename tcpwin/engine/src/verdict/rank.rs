@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use crate::tables::limit::Limit;
 use crate::tcp::connection::arena::Arena;
 use crate::verdict::columns::Losses;
 use crate::verdict::division::MIN_COST_NS;
@@ -16,8 +17,8 @@ pub type Ranked = (i64, u64, Reverse<u32>);
 pub struct Ranking {
     /// At most the requested number.
     pub worst: Vec<Ranked>,
-    /// All connections with a problem.
-    pub problems: Vec<Ranked>,
+    /// All connections with a problem, each with the limit that cost it the most.
+    pub problems: Vec<(Ranked, Limit)>,
 }
 
 /// Rank the connections and return the `most` worst.
@@ -29,7 +30,7 @@ pub fn rank(connections: &Arena, most: usize) -> Ranking {
             .for_each(|Reverse(row)| keep_worst(&mut worst, most, row));
         problems.extend(more);
     }
-    problems.sort_unstable_by_key(|row| Reverse(*row));
+    problems.sort_unstable_by_key(|(row, _)| Reverse(*row));
     let worst = worst.into_sorted_vec().into_iter();
     Ranking {
         worst: worst.map(|Reverse(row)| row).collect(),
@@ -40,7 +41,7 @@ pub fn rank(connections: &Arena, most: usize) -> Ranking {
 /// Heap with the least bad connection at the top.
 type Worst = BinaryHeap<Reverse<Ranked>>;
 
-fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<Ranked>) {
+fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<(Ranked, Limit)>) {
     let mut worst = BinaryHeap::new();
     let mut problems = Vec::new();
     for (id, connection) in some.clone().zip(connections.range(some)) {
@@ -65,7 +66,9 @@ fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<
         );
         keep_worst(&mut worst, most, row);
         if losses.is_problem() {
-            problems.push(row);
+            let (_, judged) = losses.judge(id, connection, false);
+            let limit = judged.division.also.unwrap_or(judged.division.first);
+            problems.push((row, limit));
         }
     }
     (worst, problems)
@@ -115,6 +118,7 @@ mod tests {
         assert_eq!(worst(3), [4, 1, 3]);
         assert_eq!(worst(9), [4, 1, 3, 5, 2, 0]);
         let problems = rank(&arena, 1).problems;
-        assert_eq!(problems, [(250_000_000, 1, Reverse(4))]);
+        let row = (250_000_000, 1, Reverse(4));
+        assert_eq!(problems, [(row, Limit::ReceiverWindow)]);
     }
 }
