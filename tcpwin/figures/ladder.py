@@ -210,7 +210,8 @@ def _layout(pairing: Pairing, paired: PairedConnection, colours: Theme, *, has_v
         },
         "xaxis": axis(
             colours,
-            title={"text": "s since the first packet, by a's clock", "font": {"size": 12}, "standoff": 6},
+            title={"text": "since the first packet, by a's clock", "font": {"size": 12}, "standoff": 6},
+            ticksuffix=" s",
             anchor="y3" if has_views else "y2",
         ),
         "yaxis": axis(

@@ -79,7 +79,8 @@ def plain_progress(transfers: Sequence[Progress], *, title: str, theme: str = "l
         "meta": {"legend_height": 19},
         "xaxis": axis(
             colours,
-            title={"text": "s since the first packet", "font": {"size": 12}, "standoff": 6},
+            title={"text": "since the first packet", "font": {"size": 12}, "standoff": 6},
+            ticksuffix=" s",
             range=[0, longest_s * 1.02],
         ),
         "yaxis": axis(colours, title={"text": "acknowledged", "font": {"size": 12}}, rangemode="tozero", **BYTES_AXIS),

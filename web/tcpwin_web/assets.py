@@ -14,7 +14,7 @@ from importlib.resources import files
 from fastapi import HTTPException, Request, Response
 
 from tcpwin.figures import colours_css
-from tcpwin.figures.assets import PLOTLY, read_asset
+from tcpwin.figures.assets import read_plotly
 
 PREFIX = "/static/"
 PLOTLY_NAME = "plotly.min.js"
@@ -48,7 +48,7 @@ def assets() -> Mapping[str, Asset]:
     found = {
         each.name: each.read_bytes() for each in files("tcpwin_web").joinpath("static").iterdir() if each.is_file()
     }
-    found[PLOTLY_NAME] = read_asset(PLOTLY)
+    found[PLOTLY_NAME] = read_plotly()
     found["colours.css"] = colours_css().encode()
     return {name: Asset(content, mimetypes.guess_type(name)[0] or "text/plain") for name, content in found.items()}
 

@@ -58,7 +58,8 @@ class Beside:
             last = max(last, self.trace.time_ns[self.count - 1] / 1e9)
         margin = (last - first) * 0.01 or 0.5
         return {
-            "title": {"text": "s since each began", "font": {"size": 12}, "standoff": 8},
+            "title": {"text": "since each began", "font": {"size": 12}, "standoff": 8},
+            "ticksuffix": " s",
             "range": [first - margin, last + margin],
             "hoverformat": ".6f",
         }

@@ -286,8 +286,13 @@ def _time_axis(request: Request) -> dict[str, Any]:
     first, last = request.seconds(request.start_ns), request.seconds(request.end_ns)
     margin = (last - first) * 0.01 or 0.5
     return {
-        "title": {"text": f"s since {began}.{rest_ns // 1000:06d} UTC", "font": {"size": 12}, "standoff": 8},
+        "title": {
+            "text": f"since {began}.{rest_ns // 1000:06d} UTC",
+            "font": {"size": 12},
+            "standoff": 8,
+        },
         "range": [first - margin, last + margin],
+        "ticksuffix": " s",
         "exponentformat": "none",
         "separatethousands": True,
         "ticks": "outside",

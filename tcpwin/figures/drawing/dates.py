@@ -19,7 +19,7 @@ LEAST_NS = 7_200 * 10**9
 """Shortest span with dates; shorter ones count seconds."""
 _SECONDS = re.compile(r"%\{x:\.6f\} s")
 _DATE = "%{x|%Y-%m-%d %H:%M:%S.%6f}"
-_OF_NUMBERS = ("exponentformat", "separatethousands")
+_OF_NUMBERS = ("exponentformat", "separatethousands", "ticksuffix")
 
 
 def with_dates(request: Request, figure: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def with_dates(request: Request, figure: dict[str, Any]) -> dict[str, Any]:
     axis = {name: value for name, value in layout["xaxis"].items() if name not in _OF_NUMBERS}
     axis |= {
         "type": "date",
-        "title": {**axis["title"], "text": axis["title"]["text"].replace("s since", "UTC, began")},
+        "title": {**axis["title"], "text": axis["title"]["text"].replace("since", "UTC, began")},
         "range": [origin_ms + 1e3 * each for each in axis["range"]],
         "hoverformat": "%Y-%m-%d %H:%M:%S.%3f",
     }

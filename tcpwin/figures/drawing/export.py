@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import OutputError
-from tcpwin.figures.assets import PLOTLY, read_asset
+from tcpwin.figures.assets import read_plotly
 from tcpwin.output import open_whole
 
 IMAGES = ("png", "svg", "pdf", "jpg", "webp")
@@ -102,12 +102,13 @@ def _page(figure: Any, title: str, width: int | None, height: int | None) -> str
         config={"responsive": True, "displaylogo": False},
         default_width=f"{width}px" if width else "100%",
         default_height=f"{height or int(figure.layout.height or 450)}px",
+        post_script="followTicks(document.getElementById('{plot_id}'));",
     )
     return _PAGE.format(
         title=escape(title),
         background=figure.layout.paper_bgcolor,
         # The complete plotly.js, which plotly itself would embed, is three times as large.
-        plotly=read_asset(PLOTLY).decode(),
+        plotly=read_plotly().decode(),
         figure=drawn,
     )
 

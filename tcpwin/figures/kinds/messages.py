@@ -73,7 +73,7 @@ def draw(request: Request) -> Panel:
 def _power(exponent: int) -> str:
     """Return a power of ten of seconds as text; thousands of seconds have no prefix, as ks is unusual."""
     prefix, digits = next(each for each in (("", 0), ("m", -3), ("µ", -6), ("n", -9)) if exponent >= each[1])
-    return f"{10 ** (exponent - digits):,}{prefix}s"
+    return f"{10 ** (exponent - digits):,} {prefix}s"
 
 
 def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -> Trace:

@@ -60,11 +60,13 @@ def draw(request: Request) -> Panel:
     panel = Panel(
         y={
             "tickformat": "~s" if rates[chosen].min() / BELOW >= 1 else BELOW_ONE,
-            "title": {"text": "goodput, bit/s", "standoff": 6, "font": {"size": 12}},
+            "ticksuffix": "bit/s",
+            "title": {"text": "goodput", "standoff": 6, "font": {"size": 12}},
             **log_axis(*_ends_of(rates[chosen]), below=BELOW, above=ABOVE),
         },
         x={
-            "title": {"text": "minimum round trip of the path, ms", "standoff": 8, "font": {"size": 12}},
+            "ticksuffix": " ms",
+            "title": {"text": "minimum round trip of the path", "standoff": 8, "font": {"size": 12}},
             **log_axis(*_ends_of(trips[chosen] / 1e6), below=MARGIN, above=MARGIN),
         },
         notes=notes,

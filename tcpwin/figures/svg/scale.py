@@ -1,7 +1,7 @@
 """Values to pixels along one axis, and the positions of its ticks.
 
 In: an axis of plotly's layout, the values drawn against it, its two ends in pixels. Out: positions, ticks and
-their labels, in the d3 formats that the figures use.
+their labels, as text writes values: 60 kB, 2 min 30 s. ``figures/assets/ticks.js`` is its twin for plotly's axes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ Values = NDArray[np.float64]
 
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 DATE_STEPS_S = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 8064)))
+STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18_000, 36_000)
+LONG_S = 120
+"""Time from which text has minutes."""
+FACTORS_S = {"s": 1.0, "ms": 1e-3}
+"""Seconds of the units of axes."""
 ROOM = 0.05
 """Padding beyond the outermost values if the axis has no range: a share of their span."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,9 +78,7 @@ class Scale:
         elif self.is_log:
             found = [(value, self._label(value, value)) for value in _log_ticks(self.least, self.most, most)]
         else:
-            step = _step((self.most - self.least) / max(most, 1))
-            first, last = math.ceil(self.least / step - 1e-9), math.floor(self.most / step + 1e-9)
-            found = [(place * step, self._label(place * step, step)) for place in range(first, last + 1)]
+            found = self._linear_ticks(most)
         return [(self.at(float(value)), str(label)) for value, label in found if self._holds(float(value))]
 
     def _holds(self, value: float) -> bool:
@@ -83,13 +86,34 @@ class Scale:
         slack = 1e-9 * (self.most - self.least)
         return self.least - slack <= place <= self.most + slack
 
+    def _linear_ticks(self, most: int) -> list[tuple[float, str]]:
+        wanted = (self.most - self.least) / max(most, 1)
+        step = _step(wanted)
+        factor = FACTORS_S.get(self._unit)
+        is_long = factor is not None and max(abs(self.least), abs(self.most)) * factor >= LONG_S
+        if factor is not None and is_long and wanted * factor > STEPS_S[0] / 2:
+            step = next((each for each in STEPS_S if each >= wanted * factor * (1 - 1e-9)), step * factor) / factor
+        first, last = math.ceil(self.least / step - 1e-9), math.floor(self.most / step + 1e-9)
+        places = [place * step for place in range(first, last + 1)]
+        if factor is not None and is_long:
+            return [(each, long_text(each * factor, step * factor)) for each in places]
+        return [(each, self._label(each, step)) for each in places]
+
+    @property
+    def _unit(self) -> str:
+        return str(self.axis.get("ticksuffix", "")).strip()
+
     def _label(self, value: float, step: float) -> str:
-        form = str(self.axis.get("tickformat", ""))
-        for stop in self.axis.get("tickformatstops", ()):
-            # All formats that the figures use: a format for steps below one.
-            if not self.is_log and step <= stop["dtickrange"][1]:
-                form = stop["value"]
-        return number_text(value, step, prefixed="s" in form) + str(self.axis.get("ticksuffix", ""))
+        unit = self._unit
+        if unit in FACTORS_S:
+            # Text writes 1,500 ms as 1.5 s.
+            value, step = value * FACTORS_S[unit], step * FACTORS_S[unit]
+            return long_text(value, 1) if abs(value) >= LONG_S else number_text(value, step, least=-9, unit="s")
+        if unit in ("B", "bit/s"):
+            return number_text(value, step, most=max(PREFIXES), unit=unit)
+        is_prefixed = "s" in str(self.axis.get("tickformat", ""))
+        powers = (min(PREFIXES), max(PREFIXES)) if is_prefixed else (0, 0)
+        return number_text(value, step, least=powers[0], most=powers[1]) + str(self.axis.get("ticksuffix", ""))
 
 
 def as_numbers(values: Any) -> Values:
@@ -127,18 +151,35 @@ def span_of(axis: Mapping[str, Any], values: Sequence[Values], *, count: int = 0
     return (least if is_from_zero and not least else least - room), most + room
 
 
-def number_text(value: float, step: float, *, prefixed: bool) -> str:
-    """Format a number for an axis with this tick step: with an SI prefix, or with thousands separators."""
-    if value == 0:
-        return "0"
+def number_text(value: float, step: float, *, least: int = 0, most: int = 0, unit: str = "") -> str:
+    """Format a number for an axis with this tick step.
+
+    Args:
+        least, most: powers of ten of the smallest and largest prefix allowed.
+        unit: written after a space and the prefix.
+    """
     power = 0
-    if prefixed:
-        power = max(min(3 * math.floor(math.log10(abs(value)) / 3 + 1e-9), max(PREFIXES)), min(PREFIXES))
-    scaled = value / 10.0**power
+    if value:
+        power = max(min(3 * math.floor(math.log10(abs(value)) / 3 + 1e-9), most), least)
     # As many digits as distinguish neighbouring ticks.
     digits = max(0, -math.floor(math.log10(abs(step) / 10.0**power) + 1e-9))
-    text = f"{scaled:,.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + PREFIXES[power]
+    text = f"{value / 10.0**power or 0:,.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{text}{' ' if unit else ''}{PREFIXES[power]}{unit}"
+
+
+def long_text(seconds: float, step_s: float) -> str:
+    """Write the time at a tick of an axis that exceeds two minutes: ``30 s``, ``2 min 30 s``, ``3 h 20 min``."""
+    if seconds < 0:
+        return f"-{long_text(-seconds, step_s)}"
+    minutes = math.floor(seconds / 60 + 1e-9)
+    rest = max(seconds - 60 * minutes, 0.0)
+    parts = [f"{minutes} min"] if minutes else []
+    if minutes >= 120:
+        parts = [f"{minutes // 60:,} h", *([f"{minutes % 60} min"] if minutes % 60 else [])]
+    if rest > step_s * 1e-6 or not minutes:
+        parts.append(number_text(rest, step_s, unit="s"))
+    return " ".join(parts)
 
 
 def _step(least: float) -> float:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from tcpwin.errors import need
-from tcpwin.figures.assets import PLOTLY, read_asset
+from tcpwin.figures.assets import read_asset, read_plotly
 from tcpwin.render.markup import line_markup
 from tcpwin.render.report.table import pack_bytes
 from tcpwin.units import begin, date_text
@@ -84,12 +84,12 @@ def _page_file(name: str) -> str:
 
 @cache
 def _plotly() -> str:
-    return read_asset(PLOTLY).decode()
+    return read_plotly().decode()
 
 
 @cache
 def _packed_plotly() -> str:
-    return pack_bytes(read_asset(PLOTLY))
+    return pack_bytes(read_plotly())
 
 
 @cache

@@ -48,7 +48,7 @@ def test_both_share_a_timeline(small_window: tcpwin.Connection) -> None:
     options = {"direction": None, "start_ns": None, "end_ns": None, "points": 600, "theme": "light"}
     plain = figures.plain_timeline(small_window, ["reference-window", "reference-throughput"], field=RUN, **options)
     assert plain["layout"]["meta"]["figures"] == ["reference-window", "reference-throughput"]
-    assert plain["layout"]["xaxis"]["title"]["text"] == "s since each began"
+    assert plain["layout"]["xaxis"]["title"]["text"] == "since each began"
 
 
 def test_a_run_that_is_asked_for(small_window: tcpwin.Connection) -> None:

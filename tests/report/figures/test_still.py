@@ -40,7 +40,7 @@ def value_axis(picture: str, unit: str) -> np.poly1d:
     """Map pixels to values, by the labels of the vertical axis."""
     read = []
     for each in elements(picture, "text"):
-        found = re.fullmatch(rf"([\d.]+)([kMG]?){unit}", "".join(each.itertext()))
+        found = re.fullmatch(rf"([\d.]+) ([kMG]?){unit}", "".join(each.itertext()))
         if found and each.get("text-anchor") == "end":
             read.append((float(str(each.get("y"))) - 0.35 * 11, float(found[1]) * FACTORS[found[2]]))
     assert len(read) > 2
@@ -116,7 +116,7 @@ def test_two_connections_share_their_axes() -> None:
     figure = figures.plain_pair("window", pair, direction="b_to_a", points=1000, theme="light")
     picture = figures.still(figure, width=1000)
     assert [text for text in texts(picture) if "scaling" in text] == ["no-window-scaling & <b>", "window-scaling & <b>"]
-    labels = [text for text in texts(picture) if re.fullmatch(r"[\d.]+MB", text)]
+    labels = [text for text in texts(picture) if re.fullmatch(r"[\d.]+ MB", text)]
     # Each label occurs twice, with one range for both.
     assert labels
     assert all(labels.count(each) == 2 for each in labels)
@@ -143,19 +143,22 @@ def test_hours_have_dates() -> None:
 
 
 @all_cases(
-    ("value", "step", "prefixed", "text"),
+    ("value", "step", "least", "most", "unit", "text"),
     [
-        (0, 1, True, "0"),
-        (1_500_000, 500_000, True, "1.5M"),
-        (50_000, 50_000, True, "50k"),
-        (0.2, 0.1, False, "0.2"),
-        (1200, 100, False, "1,200"),
-        (0.000005, 0.000005, True, "5µ"),
-        (-3000, 1000, True, "-3k"),
+        (0, 1, 0, 12, "", "0"),
+        (0, 1, 0, 12, "B", "0 B"),
+        (1_500_000, 500_000, 0, 12, "B", "1.5 MB"),
+        (50_000, 50_000, 0, 12, "bit/s", "50 kbit/s"),
+        (50_000, 50_000, 0, 12, "", "50k"),
+        (0.2, 0.1, 0, 12, "B", "0.2 B"),
+        (0.2, 0.1, -9, 0, "s", "200 ms"),
+        (1200, 100, 0, 0, "", "1,200"),
+        (0.000005, 0.000005, -9, 0, "s", "5 µs"),
+        (-3000, 1000, 0, 12, "B", "-3 kB"),
     ],
 )
-def test_numbers_of_axes(value: float, step: float, prefixed: bool, text: str) -> None:
-    assert number_text(value, step, prefixed=prefixed) == text
+def test_numbers_of_axes(value: float, step: float, least: int, most: int, unit: str, text: str) -> None:
+    assert number_text(value, step, least=least, most=most, unit=unit) == text
 
 
 def test_an_axis_of_one_value_has_room() -> None:

@@ -146,6 +146,7 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     place.style.minHeight = `${place.offsetHeight}px`;
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
+    await followTicks(place);
     await makeRoom(place, figure.layout);
     place.style.minHeight = "";
     drawnAs.set(place, { height: place.layout.height, width: place.clientWidth });
@@ -188,6 +189,7 @@ function drawOnPaper(place) {
   foresee(figure, PAPER_WIDTH);
   place.querySelector(".room")?.remove();
   Plotly.react(place, figure.data, { ...figure.layout, width: fitOnPaper(place, figure.layout.height) }, SETTINGS);
+  followTicks(place);
   Object.assign(place.dataset, { drawn: "true", theme: "paper" });
   near.unobserve(place);
 }

@@ -76,6 +76,7 @@
       const figure = figures[Number(plot.dataset.place)];
       const themed = inTheme(figure);
       await Plotly.newPlot(plot, themed.data, themed.layout, SETTINGS);
+      await window.followTicks(plot);
       await makeRoom(plot, figure);
       shown.set(plot, figure);
       plot.dataset.drawn = "true";
