@@ -1,6 +1,7 @@
 """A connection's page in Chromium: every view has an address, Back undoes it, and the selection is marked."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -93,6 +94,19 @@ def test_frames_are_marked_and_stored_in_the_address(show: Serve, open_page: Ope
     page.go_back()
     expect(figure).to_have_attribute("data-marked", "3049")
     expect(marked.locator("th")).to_have_text("3,049")
+
+
+def test_labels_of_neighbouring_frames_do_not_cover_each_other(show: Serve, open_page: OpenPage) -> None:
+    address, (id,) = show(SLOW_READER)
+    page = open_page(address)
+    page.goto(f"/captures/{id}/connections/0?start_ns=0&frame=1&frame=3")
+    drawn(page)
+    expect(page.locator("#figure")).to_have_attribute("data-marked", "1 3")
+    labels = page.locator("#figure .annotation-text-g").filter(has_text=re.compile("^(frame|when)"))
+    boxes = [each.bounding_box() for each in labels.all()]
+    tops = sorted((box["y"], box["y"] + box["height"]) for box in boxes if box)
+    assert len(tops) == 3
+    assert all(bottom <= top for (_, bottom), (top, _) in pairwise(tops))
 
 
 @pytest.mark.nightly

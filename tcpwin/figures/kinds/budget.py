@@ -1,9 +1,9 @@
 """The time of each sender as a band along the time axis: every instant belongs to one item.
 
-The upper band is the requested direction, the lower one the other; it is left out if it carried next to no data, and so
-waited almost all of the time. If intervals are too short to draw, neighbours share
-a column: the heights are then the items' shares of it. Items are those of the page on the time budget, from the packets
-alone; items of one colour belong together:
+The upper band is the requested direction, the lower one the other. A direction that carried next to no data beside the
+other's only acknowledged: it had nothing to send almost all of the time, and its band is left out. If intervals are too
+short to draw, neighbours share a column: the heights are then the items' shares of it. Items are those of the page on
+the time budget, from the packets alone; items of one colour belong together:
 
 - **receive window**: closed, too small for a segment, or full.
 - **congestion window**: slow start, congestion window, cwnd after loss.
@@ -53,7 +53,7 @@ HEIGHT = 0.8
 EXACT_NS = 16_000_000_000
 """Largest time that 24 bits hold to the microsecond."""
 FOLDED_SHARE = 0.01
-"""Data of the other direction, as a share, up to which its band is left out."""
+"""Data of a direction, as a share of the other's, up to which its band is left out."""
 MOST_INTERVALS = 300
 """Maximum number of intervals of a band: as many as a phone's screen has columns."""
 
@@ -69,22 +69,24 @@ def draw(request: Request) -> Panel:
     other: DirectionName = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
     lanes: list[tuple[int, DirectionName]] = [(1, request.direction), (0, other)]
     back: Direction = getattr(request.connection, other)
-    is_folded = back.payload_bytes <= FOLDED_SHARE * request.facts.payload_bytes
-    if is_folded:
-        del lanes[1]
+    ranges = [-0.05, 2]
+    if back.payload_bytes <= FOLDED_SHARE * request.facts.payload_bytes:
+        lanes, ranges = lanes[:1], [0.95, 2]
+    elif request.facts.payload_bytes <= FOLDED_SHARE * back.payload_bytes:
+        lanes, ranges = lanes[1:], [-0.05, 1]
     bands = [(lane, *_merged(request.view.budget(direction=direction))) for lane, direction in lanes]
     if not any(len(starts) for _, starts, _, _ in bands):
         raise Nothing("no time passed between the segments of this connection")
     panel = Panel(
         y={
-            "range": [0.95 if is_folded else -0.05, 2],
+            "range": ranges,
             "tickmode": "array",
             "tickvals": [HEIGHT / 2, 1 + HEIGHT / 2],
             "ticktext": [_roles(request, other), _roles(request, request.direction)],
             "showgrid": False,
             "fixedrange": True,
         },
-        weight=0.35 if is_folded else 0.6,
+        weight=0.35 if len(lanes) == 1 else 0.6,
         layout={"barmode": "overlay"},
     )
     for group, items in GROUPS.items():

@@ -199,11 +199,14 @@ let lastDrawn = null;
 // Shapes and annotations of the figure without the marks.
 let plain = { shapes: [], annotations: [] };
 
+/** Height of a label of the figure, in pixels. */
+const LABEL_ROW = 18;
 /** Add a line with the frame's number through all panels at each selected frame. */
 function withMarks(layout) {
   const color = layout.font.color;
   const lines = marks.map(({ ns }) => ({ type: "line", xref: "x", yref: "paper", x0: onAxis(ns, layout), x1: onAxis(ns, layout), y0: 0, y1: 1, line: { color, width: 1.5, dash: "dash" } }));
-  const names = marks.map(({ frame, ns }) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: ns > (span.from + span.to) / 2 ? "right" : "left", yanchor: "top", showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
+  // Below the "when" label, and below each other: any could cover the next.
+  const names = marks.map(({ frame, ns }, place) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: ns > (span.from + span.to) / 2 ? "right" : "left", yanchor: "top", yshift: -LABEL_ROW * (place + 1), showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
   return { shapes: [...plain.shapes, ...lines], annotations: [...plain.annotations, ...names] };
 }
 function exposeMarks() {
