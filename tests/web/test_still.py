@@ -117,6 +117,9 @@ def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
     page.goto(f"/captures/{slow}/connections/0")
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
     far = page.locator("[data-figure]").last
+    # Paper shows the chosen tab.
+    page.goto(f"{page.url}?tab={far.evaluate('each => each.closest(`.tab`).dataset.part')}")
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
     assert far.get_attribute("data-drawn") is None
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
     assert page.pdf(format="A4").startswith(b"%PDF")
