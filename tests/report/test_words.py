@@ -252,7 +252,7 @@ def test_sixty_five_connections() -> None:
 def test_quality_is_shown() -> None:
     lines = lines_of("forwarded-any.pcap.zst")
     assert "quality  411 segments captured twice, counted once" in lines
-    assert "quality  666 segments larger than the MSS: captured at offload, or the path lowers the MSS" in lines_of(
+    assert "quality  666 segments larger than the MSS: offload, or an MSS lowered on the path" in lines_of(
         "offload-big-frames.pcap.gz"
     )
     [line] = [line for line in lines_of("cut-block.pcapng") if line.startswith("quality")]

@@ -81,7 +81,7 @@ def quality_remarks(capture: Capture) -> list[str]:
         (
             capture.super_segments,
             "segment",
-            "larger than the MSS: captured at offload, or the path lowers the MSS",
+            "larger than the MSS: offload, or an MSS lowered on the path",
         ),
     ]
     if capture.packets and capture.first_time_ns is None:
