@@ -57,8 +57,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
-def failed_connections(silent: int, refused: int) -> bytes:
-    """Return connections whose SYNs nobody answers for 7 s, and some to the same port that are refused."""
+def failed_connections(silent: int, refused: int, *, ports: int = 1) -> bytes:
+    """Return connections whose SYNs nobody answers for 7 s, and some to the same ports that are refused."""
     option = [("MSS", 1000)]
     packets = []
     for number in range(silent + refused):
@@ -72,7 +72,9 @@ def failed_connections(silent: int, refused: int) -> bytes:
         )
         for packet in own:
             packet.time += number
-            setattr(packet[TCP], "sport" if packet[TCP].sport == CLIENT[1] else "dport", CLIENT[1] + number)
+            ends = ("sport", "dport") if packet[TCP].sport == CLIENT[1] else ("dport", "sport")
+            for end, port in zip(ends, (CLIENT[1] + number, SERVER[1] + number % ports), strict=True):
+                setattr(packet[TCP], end, port)
         packets += own
     return written(sorted(packets, key=lambda packet: packet.time))
 
@@ -150,6 +152,16 @@ def test_causes_stand_between_the_answer_and_the_connections(served: TestClient)
             assert any(title in row and group.total in row for row in rows), title
         for anchor in re.findall(r'href="#([^"]+)"', causes):
             assert f'id="{anchor}"' in page
+
+
+def test_causes_say_how_many_ports_are_not_shown(served: TestClient) -> None:
+    data = failed_connections(25, 0, ports=5)
+    assert sum(each.code == "TW503" and each.connection is None for each in tcpwin.analyze(data).findings) == 5
+    causes = (
+        served.get(f"/captures/{analysed(served, data)}").text.partition('id="causes"')[2].partition("</section>")[0]
+    )
+    assert causes.count(" did not answer 5 connections") == 3
+    assert "2 more TW503" in words(causes)
 
 
 def test_a_failed_handshake_says_what_to_look_at_and_has_no_sketch(served: TestClient) -> None:
