@@ -135,15 +135,22 @@ def _application(seen: Seen) -> str:
 
 
 def _responder(seen: Seen) -> str:
-    connection, answers = seen.connection, seen.connection.b_to_a
-    reason = f"{count_text(connection.exchanges, 'answer')} took {time_text(connection.responder_turn_ns)} to prepare"
-    if answers.work_p50_ns is not None and connection.exchanges > 1:
-        times = (answers.work_p50_ns, answers.work_p95_ns or 0, answers.work_max_ns or 0)
-        median, p95, longest = (time_text(ns) for ns in times)
-        tail = f", p95 {p95}" if connection.exchanges >= FEWEST_FOR_P95 else ""
-        # Of two values, the median is the smaller one.
-        reason += f": median {median}{tail}, longest {longest}" if connection.exchanges > 2 else f", {longest} for one"
-    return reason
+    connection = seen.connection
+    took = time_text(connection.responder_turn_ns)
+    return f"{count_text(connection.exchanges, 'answer')} took {took} to prepare{work_spread(connection)}"
+
+
+def work_spread(connection: MeasuredConnection) -> str:
+    """Describe how long a responder's answers took to prepare, for use after a total; empty for a single answer."""
+    answers = connection.b_to_a
+    if answers.work_p50_ns is None or connection.exchanges < 2:
+        return ""
+    times = (answers.work_p50_ns, answers.work_p95_ns or 0, answers.work_max_ns or 0)
+    median, p95, longest = (time_text(ns) for ns in times)
+    if connection.exchanges == 2:
+        # The engine's median of two values is the smaller one.
+        return f", {longest} for one"
+    return f": median {median}{f', p95 {p95}' if connection.exchanges >= FEWEST_FOR_P95 else ''}, longest {longest}"
 
 
 def _requester(seen: Seen) -> str:

@@ -54,7 +54,7 @@ def test_fires_on_keep_alives_without_an_answer(tmp_path: Path) -> None:
     assert told(keep_alives(4), tmp_path) == ("error", "certain", 30_000_000_000)
     [finding] = judged(keep_alives(4).analyze(tmp_path), "TW506")
     assert "sent 4 keep-alives, and nothing came back" in finding.text
-    # The data before them was acknowledged, and is no evidence.
+    # The data before them was acknowledged, so it is no evidence.
     assert len(finding.evidence.frames) == 4
 
 

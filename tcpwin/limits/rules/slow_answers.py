@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.exchanges import asked_ns, exchange_frames
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.reasons import work_spread
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
@@ -39,19 +40,10 @@ def judge(case: Case) -> Iterator[Finding]:
     share = connection.responder_turn_ns / busy_ns
     if share < case.settings["share"]:
         return
-    spread = ""
-    if connection.exchanges > 1:
-        median, p95, longest = (
-            time_text(ns or 0) for ns in (answers.work_p50_ns, answers.work_p95_ns, answers.work_max_ns)
-        )
-        # Of two values, the median is the smaller one.
-        spread = (
-            f": median {median}, p95 {p95}, longest {longest}" if connection.exchanges > 2 else f", {longest} for one"
-        )
     frames, frames_of = exchange_frames(case, slowest=True)
     yield case.finding(
         f"The server's application took {time_text(connection.responder_turn_ns)} ({share_text(share)} of the time in "
-        f"which something was asked) to prepare {count_text(connection.exchanges, 'answer')}{spread}",
+        f"which something was asked) to prepare {count_text(connection.exchanges, 'answer')}{work_spread(connection)}",
         owner="application",
         side="b",
         confidence="possible" if connection.turns_state == "overlapping" else "likely",

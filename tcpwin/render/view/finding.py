@@ -129,7 +129,7 @@ class FindingGroup:
 
     @property
     def title(self) -> str:
-        """What the rule found, as its page says."""
+        """Title of the rule."""
         return all_rules()[self.worst.code].title
 
     @property

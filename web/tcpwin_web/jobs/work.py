@@ -216,7 +216,9 @@ def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
 def _taken_at(connection: Connection) -> str | None:
     """Return which end of a connection the capture was taken at; None if it is neither or unknown."""
     side = (connection.verdict.direction or "a_to_b")[0]
-    return {side: "sender", "ba"[side == "b"]: "receiver"}.get(connection.vantage)
+    if connection.vantage not in ("a", "b"):
+        return None
+    return "sender" if connection.vantage == side else "receiver"
 
 
 def _selected(analysis: Analysis) -> dict[str, Any] | None:
