@@ -13,6 +13,8 @@ const FLAT_SEGMENTS: u32 = 3;
 const FLAT_PART: u32 = 16;
 const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
+/// Minimum length of a run of flights of one size to within a segment.
+const EVEN_ROUNDS: usize = 8;
 /// At least one round in this many must reach the cap, and at least one in this many of those must lie in each half of
 /// the run.
 const CAPPED_PART: usize = 3;
@@ -24,6 +26,22 @@ const CUT: f64 = 0.7;
 /// size of the last loss (fast convergence, RFC 9438 §4.7), and keeps at least `CUT` of it.
 pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     let most_bytes = flat_most_bytes(records);
+    let flat = |most: u32| mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
+    let mut runs = runs_within(records, &most_bytes, mss, FLAT_ROUNDS, flat);
+    let even = |_| mss.saturating_sub(1);
+    runs.extend(runs_within(records, &most_bytes, mss, EVEN_ROUNDS, even));
+    runs.extend(capped_runs(records, &most_bytes, mss));
+    runs
+}
+
+/// Return runs of at least `least_rounds` whose flights differ by at most `band`, a function of the largest.
+fn runs_within(
+    records: &[Record],
+    most_bytes: &[u32],
+    mss: u32,
+    least_rounds: usize,
+    band: impl Fn(u32) -> u32,
+) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let mut from = 0;
     while from < records.len() {
@@ -32,18 +50,16 @@ pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
             .zip(&most_bytes[from..])
             .take_while(|(record, most_bytes)| {
                 (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
-                let band = mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
-                is_free(record) && may_be_held(record, **most_bytes) && most - least <= band
+                is_free(record) && may_be_held(record, **most_bytes) && most - least <= band(most)
             })
             .count();
         let rounds = &records[from..from + run];
         let is_large = records[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
-        if run >= FLAT_ROUNDS && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
+        if run >= least_rounds && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
             runs.push(from..from + run);
         }
         from += run.max(1);
     }
-    runs.extend(capped_runs(records, &most_bytes, mss));
     runs
 }
 

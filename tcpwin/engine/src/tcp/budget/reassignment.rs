@@ -17,8 +17,12 @@ pub const SPARE: f64 = 0.7;
 /// was full at times, because the queue may belong to another connection.
 const SHARED: f64 = 0.15;
 const OWN: f64 = 0.4;
-/// A sender always had something to send if its longest silence is shorter than this part of an RTT.
-const SILENT_PART: i64 = 4;
+/// A sender always had something to send if its longest silence is shorter than this part of an RTT. Linux waits with a
+/// full window until a third of it is free (`tcp_tso_should_defer`, net/ipv4/tcp_output.c), up to half a round trip after
+/// the first ACK of the next one.
+const SILENT: (i64, i64) = (3, 4);
+/// The same part of a round, or of several that were merged, if no RTT was measured in it.
+const SILENT_UNMEASURED: (i64, i64) = (1, 8);
 
 /// A sender's own queue has drained once it was silent for this part of the delay; the rest is the path's round trip and
 /// the flight itself.
@@ -373,7 +377,11 @@ pub fn reassignments(
 /// (`forced_push`, net/ipv4/tcp.c).
 fn keeps_the_window_full(record: &Record) -> bool {
     let fills = u64::from(record.peak_bytes) * FILLS.1 >= u64::from(record.window_bytes) * FILLS.0;
-    let is_long = record.gap_ns.saturating_mul(SILENT_PART) >= i64::from(record.delay_us) * 1000;
+    let ((part, whole), trip_ns) = match record.delay_us {
+        0 => (SILENT_UNMEASURED, record.elapsed_ns),
+        delay_us => (SILENT, i64::from(delay_us) * 1000),
+    };
+    let is_long = record.gap_ns.saturating_mul(whole) >= trip_ns.saturating_mul(part);
     // A full window silences the sender.
     let is_silent = is_long && record.gap_ns > record.full_ns;
     fills && record.window_bytes > 0 && !is_silent

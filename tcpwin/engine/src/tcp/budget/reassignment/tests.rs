@@ -217,13 +217,29 @@ fn short_segments_into_a_full_window_are_no_ends_of_writes() {
     };
     assert_eq!(moved(&[at_the_rate]), both);
     assert_eq!(reassignments(None, &[short], None, MSS).len(), 2);
+    let deferred = Record {
+        gap_ns: 50_000_000,
+        ..short
+    };
+    assert_eq!(
+        moved(&[deferred]),
+        both,
+        "until a third of the window is free"
+    );
     let silent = Record {
-        gap_ns: 30_000_000,
+        gap_ns: 80_000_000,
         ..short
     };
     assert_eq!(moved(&[silent]), []);
+    let unmeasured = |gap_ns| Record {
+        delay_us: 0,
+        gap_ns,
+        ..short
+    };
+    assert_eq!(moved(&[unmeasured(1_000_000)]), both);
+    assert_eq!(moved(&[unmeasured(20_000_000)]), []);
     let by_the_window = Record {
-        full_ns: 30_000_000,
+        full_ns: 80_000_000,
         ..silent
     };
     assert_eq!(
@@ -254,7 +270,14 @@ fn a_flight_that_does_not_grow_is_the_buffers() {
         .all(|(_, into, _)| *into == SenderState::SendBuffer));
     assert_eq!(moved(&[flat; 16]).len(), 16);
     assert_eq!(moved(&(0..16).map(grown).collect::<Vec<_>>()), []);
-    assert_eq!(moved(&[flat; 15]), []);
+    assert_eq!(moved(&[flat; 8]).len(), 8, "to the byte");
+    assert_eq!(moved(&[flat; 7]), []);
+    let about = |round: u32| Record {
+        peak_bytes: 30_000 + (round % 2) * 1_500,
+        ..flat
+    };
+    assert_eq!(moved(&(0..16).map(about).collect::<Vec<_>>()).len(), 16);
+    assert_eq!(moved(&(0..15).map(about).collect::<Vec<_>>()), []);
 }
 
 #[test]
@@ -312,7 +335,8 @@ fn a_flight_that_comes_to_the_same_again_and_again_and_never_beyond_is_the_buffe
     let mut probed = paced(46, &|_| 50_000);
     probed[20].peak_bytes = 60_000;
     assert_eq!(moved(&probed), [], "a flight exceeded the cap");
-    let once = [paced(46, &|_| 50_000), vec![round(42_000); 15]].concat();
+    let after = (0..15).map(|place| round(30_000 + place * 400)).collect();
+    let once = [paced(46, &|_| 50_000), after].concat();
     assert_eq!(moved(&once).len(), 46);
 }
 
