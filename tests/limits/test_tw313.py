@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from stories.boxes import RTT_S, answer, codes, outage, waits
 from stories.story import Story, judged
+from stories.window_stories import sample
 
 from tcpwin.limits import Finding
 
@@ -33,6 +34,22 @@ def test_unread_data_leave_a_doubt(tmp_path: Path, sender: str, heard: bool) -> 
     assert "refused all data" in finding.text
     assert "TcpExtTCPRcvQDrop" in (verdict.fix or "")
     assert "ran out of memory" in (finding.evidence.ruled_out or "")
+
+
+@pytest.mark.parametrize(("dropped", "limit"), [(8, "receiver_memory"), (0, "path_outage")])
+def test_the_receivers_counters_settle_the_doubt(tmp_path: Path, dropped: int, limit: str) -> None:
+    """Seen at the sender: the receiver's kernel counted what it refused, or nothing."""
+    told = {
+        "ss_b.txt": sample("b", 0.1, "wscale:7,7 rto:240 rtt:100/1 mss:1460 cwnd:10"),
+        "nstat_b.csv": f"t,TCPRcvQDrop,TCPInSegs\n1600000000.0,3,1\n1600000009.0,{3 + dropped},99\n",
+    }
+    analysis = outage(near="a", sender="a", unread=True).analyze(tmp_path, snapshots=told)
+    verdict = analysis.connections[0].verdict
+    assert verdict.limit == limit
+    assert bool(judged(analysis, "TW313")) == (dropped == 0)
+    if dropped:
+        assert (verdict.code, verdict.owner, verdict.confidence) == ("TW211", "server_host", "certain")
+        assert "TcpExtTCPRcvQDrop" not in (verdict.fix or ""), "its counters are known"
 
 
 def test_single_losses_are_no_outage(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.dropped import DROPPED
+from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.packets import ACK, SPACE, SYN, Packets, Sent, packets_of, sent_of
 from tcpwin.limits.evidence.refused import LostUnread, lost_unread
 from tcpwin.limits.evidence.sizes import find_size_limit
@@ -84,7 +86,7 @@ def find_outages(case: Case) -> tuple[Outage, ...]:
 
 
 def find_refusals(case: Case) -> Refusals | None:
-    """Return the outages if only a receiver without memory explains them."""
+    """Return the outages if only a receiver without memory explains them, or its kernel counted what it dropped."""
     return case.reading.derive("refusals", case.connection.id, case.sender, lambda: _refusals(case))
 
 
@@ -103,7 +105,10 @@ def _find(case: Case) -> tuple[Outage, ...]:
 def _refusals(case: Case) -> Refusals | None:
     outages, packets = _outages(case), packets_of(case)
     least = min((each.unread_share for each in outages), default=0.0)
-    if packets is None or least < UNREAD or case.data.window_shrinks >= len(outages):
+    if packets is None or least < UNREAD:
+        return None
+    is_counted = bool(growth(case.host(other_side(case.sender)), *DROPPED))
+    if case.data.window_shrinks >= len(outages) and not is_counted:
         return None
     import numpy as np
 
@@ -113,7 +118,7 @@ def _refusals(case: Case) -> Refusals | None:
     acked = np.maximum((np.diff(peer["ack"]) + SPACE // 2) % SPACE - SPACE // 2, 0)
     is_unread = peer["window_raw"][1:] <= (1 - least) * peer["window_raw"].max()
     arrived = float(acked[is_unread].sum() / max(int(acked.sum()), 1))
-    if arrived ** len(outages) > CHANCE:
+    if arrived ** len(outages) > CHANCE and not is_counted:
         return None
     return Refusals(outages, LostUnread(len(outages), len(outages), least, arrived))
 

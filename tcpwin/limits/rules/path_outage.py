@@ -19,7 +19,7 @@ the time from the first lost segment to the first that arrived.
 
 A receiver that was asleep or stopped, or a firewall that blocked the connection for a while, looks the same. So does a
 receiver without memory (TW211): if a quarter of its window or more was unread data before each outage, the finding is
-only possible.
+only possible, and if the receiver's counters show that its kernel dropped data, it is TW211.
 
 ## What to do
 
