@@ -76,11 +76,23 @@ self.followTicks = (() => {
     return { vals: found.map(([value]) => value / kind.factor), text: found.map(([, text]) => text) };
   }
 
+  const written = new WeakMap();
+
+  /** Whether an axis has the ticks of this range. Ticks change the margins, and so the length: never for less than one. */
+  function isWritten(axis, letter, before) {
+    if (!before || axis.tickmode !== "array" || String(before.range) !== String(axis.range)) return false;
+    return before.type === axis.type && Math.abs(before.length - axis._length) < LEAST_PX[letter];
+  }
+
   async function write(place) {
     const changed = {};
+    const known = written.get(place) || new Map();
+    written.set(place, known);
     for (const [name, axis] of Object.entries(place._fullLayout)) {
       const letter = /^([xy])axis\d*$/.exec(name)?.[1];
-      const ticks = letter && ticksOf(axis, letter);
+      if (!letter || isWritten(axis, letter, known.get(name))) continue;
+      const ticks = ticksOf(axis, letter);
+      if (ticks) known.set(name, { range: [...axis.range], type: axis.type, length: axis._length });
       if (!ticks || (axis.tickmode === "array" && String(axis.tickvals) === String(ticks.vals) && String(axis.ticktext) === String(ticks.text))) continue;
       Object.assign(changed, { [`${name}.tickmode`]: "array", [`${name}.tickvals`]: ticks.vals, [`${name}.ticktext`]: ticks.text });
     }
