@@ -23,6 +23,7 @@ FigureName: TypeAlias = Literal[
     "counters",
     "exchanges",
     "messages",
+    "reference-runs",
     "reference-window",
     "reference-throughput",
 ]

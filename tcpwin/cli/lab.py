@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SUBCOMMANDS = {
     "build": "Build the lab's kernel, once.",
     "drive": "Connect to a workload and read from it.",
+    "library": "Run the grid of transfers that captures are compared with.",
     "lift": "Run a scenario with each limit lifted: what does each cost?",
     "list": "List the scenarios that come with tcpwin.",
     "run": "Run scenarios, each to a bundle.",
@@ -31,7 +32,7 @@ SUBCOMMANDS = {
 """Each subcommand's one-line help."""
 _OBJECTS = {"list": "list_"}
 
-_HOMES = {"run": "lab_run", "serve": "lab_workloads", "drive": "lab_workloads"}
+_HOMES = {"library": "lab_library", "run": "lab_run", "serve": "lab_workloads", "drive": "lab_workloads"}
 
 
 class _Group(LazyGroup):
@@ -57,14 +58,31 @@ def check_set(wanted: str | None, found: Iterable[Scenario]) -> None:
 
 def chosen(names: Sequence[str], wanted: str | None, *, every: bool) -> list[Scenario]:
     """Return the scenarios of these names and of a set, or all of them, without repeats."""
-    from tcpwin.lab import find_scenario, scenarios
+    from tcpwin.lab import scenarios
 
-    found = [find_scenario(name) for name in names]
+    found = [find(name) for name in names]
     if wanted is not None or every:
         known = list(scenarios())
         check_set(wanted, known)
         found += [each for each in known if (every or wanted in each.sets) and each.name not in names]
     return found
+
+
+def find(name: str) -> Scenario:
+    """Return a scenario by name or path, or that of a run of the library: ``library/window-200ms-1.5mbps``."""
+    from tcpwin.lab import ScenarioError, find_scenario, library
+
+    of, _, run = name.partition("/")
+    if of != "library":
+        return find_scenario(name)
+    planned = library().get(run)
+    if planned is None:
+        import difflib
+
+        near = difflib.get_close_matches(run, list(library()), 3, 0.5)
+        hint = f": did you mean {', '.join(near)}" if near else ""
+        raise ScenarioError(f"the library has no run {run[:80]!r}{hint}")
+    return planned.scenario()
 
 
 @click.command("list")
@@ -108,11 +126,11 @@ def list_(wanted: str | None, as_json: bool) -> None:
 def show(name: str, steps: bool) -> None:
     """Show a scenario: its file, which can be copied and changed, and the setup of its network.
 
-    SCENARIO is a name from `tcpwin lab list`, or the path of a file.
+    SCENARIO is a name from `tcpwin lab list`, the path of a file, or a run that `tcpwin reference --like` names.
     """
-    from tcpwin.lab import find_scenario, plan
+    from tcpwin.lab import plan
 
-    scenario = find_scenario(name)
+    scenario = find(name)
     click.echo(scenario.text, nl=False)
     if steps:
         for kernel in scenario.kernels:
@@ -174,14 +192,13 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
     from tcpwin.lab import (
         check_kernel,
         check_liftable,
-        find_scenario,
         lift_scenario,
         lifted,
         lifts_of,
         run_needs,
     )
 
-    scenario = find_scenario(name)
+    scenario = find(name)
     if kernel is not None and kernel not in scenario.kernels:
         raise click.UsageError(f"{scenario.name} does not run on the {kernel} kernel")
     check_liftable(scenario)

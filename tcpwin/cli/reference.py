@@ -68,9 +68,9 @@ def reference(
 ) -> None:
     """List published results, or show one: settings, path, and what was measured.
 
-    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. With --rtt, --rate and so on: the runs nearest
-    to a path, and why. With --like FILE: a connection compared with the nearest runs, and a prediction with their
-    settings; of a bundle without packets, its sockets are compared.
+    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. `library` lists the lab's own runs. With --rtt,
+    --rate and so on: the runs nearest to a path, and why. With --like FILE: a connection compared with the nearest
+    runs, and a prediction with their settings; of a bundle without packets, its sockets are compared.
     """
     from tcpwin.reference import references
 
@@ -138,10 +138,27 @@ def _write_likeness(comparison: Comparison, as_json: bool, colour: str) -> None:
     show([render_likeness(comparison)], colour)
 
 
+def _write_library(name: str, as_json: bool, colour: str) -> None:
+    from tcpwin.reference import describe_lab_run, library
+
+    runs = [run for run in library().values() if name in ("", run.name)]
+    if not runs:
+        raise click.UsageError(f"the library has no run {name[:80]!r}{_hint(name, list(library()))}")
+    if as_json:
+        _write_document(library=[describe_lab_run(run) for run in runs])
+        return
+    from tcpwin.render import render_lab_run, render_library
+
+    show([render_lab_run(runs[0]) if name else render_library(runs)], colour)
+
+
 def _write_one(name: str, as_json: bool, colour: str) -> None:
-    from tcpwin.reference import references
+    from tcpwin.reference import LIBRARY, references
 
     wanted, _, run_name = name.partition("/")
+    if wanted == LIBRARY:
+        _write_library(run_name, as_json, colour)
+        return
     found = references().get(wanted)
     if found is None:
         raise click.UsageError(f"unknown reference {wanted[:80]!r}{_hint(wanted, list(references()))}")

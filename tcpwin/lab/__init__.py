@@ -7,6 +7,7 @@ It judges nothing; findings and comparison do.
 from tcpwin.lab.conversations import conversation, conversation_stories, conversation_story
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
+from tcpwin.lab.library import Planned, families, finish_library, library, sweep_library
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
 from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like, series_like, series_of
@@ -36,6 +37,7 @@ __all__ = [
     "Log",
     "NetworkError",
     "Outcome",
+    "Planned",
     "RunNeeds",
     "Scenario",
     "ScenarioError",
@@ -54,9 +56,12 @@ __all__ = [
     "conversation_stories",
     "conversation_story",
     "drawn",
+    "families",
     "find_outcome",
     "find_scenario",
+    "finish_library",
     "kernel_path",
+    "library",
     "lift_result",
     "lift_scenario",
     "lifted",
@@ -74,6 +79,7 @@ __all__ = [
     "series_of",
     "story",
     "sweep",
+    "sweep_library",
     "workloads",
     "world",
 ]

@@ -11,7 +11,24 @@ Each reference is one file in `tcpwin/reference/data`, read on first use.
 
 from tcpwin.reference.cells import Cell, is_ours, matrix
 from tcpwin.reference.comparison import Comparison, Row, compare, compare_measured
-from tcpwin.reference.document import describe_cell, describe_comparison, describe_reference, describe_run
+from tcpwin.reference.document import (
+    describe_cell,
+    describe_comparison,
+    describe_lab_run,
+    describe_reference,
+    describe_run,
+)
+from tcpwin.reference.fits import (
+    Distance,
+    Fit,
+    Fits,
+    buffer_words,
+    find_fits,
+    kernel_words,
+    path_words,
+    result_words,
+)
+from tcpwin.reference.library import LIBRARY, LabRun, library
 from tcpwin.reference.measured import Measured, measure_connection
 from tcpwin.reference.model import Bucket, Latency, Publication, RateRange, Reference, Run
 from tcpwin.reference.nearness import Nearness, nearest
@@ -22,11 +39,16 @@ from tcpwin.reference.run_trace import Trace, read_trace, trace, write_traces
 from tcpwin.reference.sockets import measure_sockets
 
 __all__ = [
+    "LIBRARY",
     "Against",
     "Allowed",
     "Bucket",
     "Cell",
     "Comparison",
+    "Distance",
+    "Fit",
+    "Fits",
+    "LabRun",
     "Latency",
     "Measured",
     "Nearness",
@@ -38,21 +60,28 @@ __all__ = [
     "Run",
     "Trace",
     "against",
+    "buffer_words",
     "compare",
     "compare_measured",
     "describe_cell",
     "describe_comparison",
+    "describe_lab_run",
     "describe_reference",
     "describe_run",
+    "find_fits",
     "is_ours",
+    "kernel_words",
+    "library",
     "matrix",
     "measure_connection",
     "measure_sockets",
     "nearest",
+    "path_words",
     "predict",
     "read_trace",
     "reference",
     "references",
+    "result_words",
     "trace",
     "write_traces",
 ]

@@ -7,11 +7,12 @@ reference is near enough.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 
-from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
+from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, window_rate_bps
 from tcpwin.limits import Connection, Verdict
+from tcpwin.reference.fits import Fits, find_fits
 from tcpwin.reference.measured import COUNTERS, WINDOW_LIMITS, Measured, measure_connection
 from tcpwin.reference.model import RateRange, Run
 from tcpwin.reference.nearness import Nearness, nearest
@@ -63,8 +64,11 @@ class Comparison:
         traced: `best`, or the most similar run with window and flight over time (`trace`), for drawing.
         verdict: the verdict in words; None if no run is near enough.
         agreement: agreement between the memory model's window and the observed one, if both are known.
-        prediction: predicted effect of `best`'s settings; None if no run is near enough.
+        prediction: predicted effect of `best`'s settings; None if no run is near enough, or the receive buffer is not
+            the limit.
         why_not: why there is no verdict; None if there is one.
+        lab: runs of the lab's library with the same cause, with one change and at the path's best; None if the
+            connection has no data.
     """
 
     measured: Measured | None
@@ -76,6 +80,7 @@ class Comparison:
     agreement: str | None
     prediction: Prediction | None
     why_not: str | None
+    lab: Fits | None = None
 
     @property
     def beside(self) -> tuple[Run, ...]:
@@ -116,6 +121,11 @@ def compare(
 
 def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
     """Compare a measured transfer with the nearest references, like `compare`."""
+    return replace(_published(measured, limit), lab=find_fits(measured))
+
+
+def _published(measured: Measured, limit: int) -> Comparison:
+    """Compare with the published runs and the lab's repetitions of these."""
     if measured.workload is None:
         return _without(measured, f"no reference has its shape: {measured.shape}")
     if not measured.rtt_ns:
@@ -130,7 +140,9 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
     comparable = [each.run for each in near if reached_bps(each.run)] if measured.workload != MESSAGES else []
     comparable.sort(key=lambda run: _apart(measured, run))
     best = comparable[0] if comparable else None
-    prediction = None if best is None else predict(measured, best)
+    # Another receive buffer is predicted only where it is the limit; elsewhere the fix is another one.
+    is_asked = measured.limit in WINDOW_LIMITS and not measured.is_reader_slow
+    prediction = predict(measured, best) if best is not None and is_asked else None
     return Comparison(
         measured=measured,
         nearest=shown,
@@ -238,7 +250,7 @@ def _far(measured: Measured, runs: Sequence[Run]) -> str:
 def _without(measured: Measured | None, why: str) -> Comparison:
     own = None if measured is None else agreement(measured, own_window(measured))
     return Comparison(
-        measured, (), None, (), None, None, own, None, f"No reference is near enough to compare with: {why}."
+        measured, (), None, (), None, None, own, None, f"No published run is near enough to compare with: {why}."
     )
 
 
@@ -264,9 +276,11 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
 
 
 def _other_words(measured: Measured, best: Run) -> str:
-    """Return a caveat if the run was much faster although no window limited yours."""
+    """Return a caveat if the run was much faster although no window limited yours, and none limited the run."""
     reached, own = reached_bps(best), measured.best_second_bps or measured.goodput_bps
     if measured.limit in WINDOW_LIMITS or not reached or not own or reached <= FASTER * own:
+        return ""
+    if best.window_bytes and best.rtt_ns and reached * FASTER >= window_rate_bps(best.window_bytes, best.rtt_ns):
         return ""
     return " The run shows what path and kernel can do: what limited yours did not limit it."
 

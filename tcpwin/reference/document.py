@@ -8,6 +8,7 @@ from typing import Any
 
 from tcpwin.reference.cells import Cell
 from tcpwin.reference.comparison import Comparison
+from tcpwin.reference.library import LabRun
 from tcpwin.reference.model import Reference, Run
 
 
@@ -20,6 +21,12 @@ def describe_reference(reference: Reference, runs: Sequence[Run] | None = None) 
 
 def describe_run(run: Run) -> dict[str, Any]:
     """A run."""
+    described: dict[str, Any] = _plain(run)
+    return described
+
+
+def describe_lab_run(run: LabRun) -> dict[str, Any]:
+    """Describe a run of the library, with its curves."""
     described: dict[str, Any] = _plain(run)
     return described
 

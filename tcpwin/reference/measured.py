@@ -68,6 +68,8 @@ class Measured:
         workload: the references' name for its shape, or None; `shape` describes it.
         limit: the limit with most time, of `tcpwin.limits.LIMITS`; `limited_by` as text.
         second_limit: another limit with about as much time, or None.
+        is_problem, cost_ns: whether something can be done about the limit, and the time that it cost.
+        algorithm: the sender's congestion control, if known.
         is_reader_slow: the receiver's application kept the window small.
         is_unscaled: window scaling is off: at most 65,535 bytes, whatever the settings.
         first_flight_bytes: data sent before the first ACK.
@@ -105,6 +107,9 @@ class Measured:
     limit: str = "capture"
     limited_by: str = "limited by something unknown"
     second_limit: str | None = None
+    is_problem: bool = False
+    cost_ns: int = 0
+    algorithm: str | None = None
     is_reader_slow: bool = False
     is_unscaled: bool = False
     first_flight_bytes: int = FIRST_FLIGHT_BYTES
@@ -177,6 +182,9 @@ def measure_connection(
         limit=verdict.limit,
         limited_by=verdict.limited_by,
         second_limit=verdict.second_limit,
+        is_problem=verdict.is_problem,
+        cost_ns=verdict.cost_ns or 0,
+        algorithm=None if path is None or path.algorithm is None else path.algorithm.name,
         is_reader_slow=verdict.limit == "receiver_application",
         is_unscaled=data.window_scale.state == "disabled",
         first_flight_bytes=data.initial_flight_bytes or FIRST_FLIGHT_BYTES,

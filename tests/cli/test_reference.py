@@ -9,7 +9,8 @@ import pytest
 from cases import all_cases
 from cli.command import CAPTURES, SLOW_READER, refused, tcpwin
 
-from tcpwin.reference import references
+from tcpwin.reference import library, references
+from tcpwin.units import share_text, time_text
 
 
 def lines_of(*arguments: object) -> list[str]:
@@ -130,7 +131,7 @@ def test_a_bundle_without_packets_is_compared_by_its_sockets() -> None:
 
 def test_no_similar_reference_is_reported() -> None:
     lines = likeness(SLOW_READER, "--connection", "0").splitlines()
-    assert lines[1].startswith("  No reference is near enough to compare with: no reference has its shape: a reader")
+    assert lines[-2].startswith("  No published run is near enough to compare with: no reference has its shape")
     assert not any("nearest" in line for line in lines)
 
 
@@ -160,3 +161,31 @@ def test_a_comparison_as_json() -> None:
 )
 def test_what_is_refused(arguments: list[object], told: str) -> None:
     assert told in refused("reference", *arguments, status=2)
+
+
+def test_the_runs_of_the_library() -> None:
+    lines = lines_of("library")
+    assert len(lines) == len(library())
+    assert lines[0].split()[0] == next(iter(library().values())).full_name
+    run = library()["window-200ms-1.5mbps"]
+    assert lines_of(run.full_name) == [
+        "library/window-200ms-1.5mbps",
+        "  path: 200 ms, 10 Mbit/s, queue 250 kB",
+        "  buffers: receive 75 kB, send 6.29 MB",
+        "  cubic, Linux 6.1.192, 1 run",
+        f"  carried: 1 MB in {time_text(run.duration_ns)}, 1.33 Mbit/s",
+        f"  limited by: receive window ({share_text(run.share)} of the time, certain, cost {time_text(run.cost_ns)})",
+        "repeat it: tcpwin lab run library/window-200ms-1.5mbps",
+    ]
+    [described] = document_of(run.full_name)["library"]
+    assert described["goodput_bps"] == run.goodput_bps
+    assert len(described["trace"]["acked_bytes"]) == len(run.trace.time_ns)
+    assert "did you mean window-200ms-1.5mbps" in refused("reference", "library/window-200ms-1.6mbps", status=2)
+
+
+def test_a_connection_next_to_the_labs_runs() -> None:
+    lines = lines_of("--like", CAPTURES / "lab" / "receive-buffer-64k.pcap.gz")
+    assert lines[1].startswith("  This transfer carried 1.26 Mbit/s. In the lab, a run like it carried ")
+    heads = next(line for line in lines if "yours" in line)
+    assert "as you are" in heads
+    assert "one change better" in heads

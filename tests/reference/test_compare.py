@@ -57,7 +57,7 @@ def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> Non
     assert {name: measured.counters[name] for name in shared} == {name: run.counters[name] for name in shared}
     # 941 Mbit/s is the payload on 1 Gbit/s of Ethernet with timestamps: 1448 of 1538 bytes.
     assert measured.best_second_bps == pytest.approx(1e9 * 1448 / 1538, rel=0.001)
-    assert found.prediction.goodput_bps is None, "a larger buffer cures neither a slow reader nor an overflow"
+    assert found.prediction is None, "a larger buffer cures neither a slow reader nor an overflow"
 
 
 def test_an_overflowing_queue_is_reported_with_the_settings_that_avoid_it() -> None:
@@ -213,7 +213,7 @@ def test_a_transfer_far_from_all_runs_gets_no_verdict(other: dict[str, object], 
 )
 def test_captures_that_no_reference_is_like(name: str, said: str) -> None:
     found = compared(name)
-    assert found.why_not.startswith("No reference is near enough to compare with: ")
+    assert found.why_not.startswith("No published run is near enough to compare with: ")
     assert said in found.why_not
     assert (found.verdict, found.prediction) == (None, None)
 

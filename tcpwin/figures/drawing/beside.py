@@ -19,7 +19,7 @@ from tcpwin.figures.drawing.theme import log_axis
 if TYPE_CHECKING:
     from tcpwin.figures.drawing.panel import Panel, Trace
     from tcpwin.figures.drawing.request import Request
-    from tcpwin.reference import Run
+    from tcpwin.reference import Fits
     from tcpwin.reference import Trace as RunTrace
 
 LEAST_ROUND_TRIPS = 20
@@ -36,19 +36,14 @@ class Beside:
 
     Attributes:
         request: the request for the compared direction of the connection.
-        run, trace: the run, and its samples over time.
+        name, trace: the run's name, as in a request for it, and its samples over time.
         count: number of the trace's samples that are drawn.
     """
 
     request: Request
-    run: Run
+    name: str
     trace: RunTrace
     count: int
-
-    @property
-    def name(self) -> str:
-        """Name of the run, as in a request for it."""
-        return f"{self.run.reference}/{self.run.name}"
 
     @property
     def x(self) -> dict[str, Any]:
@@ -86,36 +81,74 @@ def find_beside(request: Request) -> Beside:
         Nothing: no reference is near enough, or none of them has a time course.
         ArgumentError: the run is unknown, or has no time course.
     """
+    if request.field is not None:
+        name, rtt_ns, found = _named(request.field)
+    else:
+        name, rtt_ns, found = _nearest(request)
+    request = _compared(request)
+    until_ns = max(request.end_ns - request.origin_ns, LEAST_ROUND_TRIPS * rtt_ns)
+    count = int(np.searchsorted(found.time_ns, until_ns, side="right"))
+    return Beside(request, name, found, max(count, 2))
+
+
+def library_fits(request: Request) -> tuple[Request, Fits]:
+    """Return the request for the compared direction, and the lab's runs that fit.
+
+    Raises:
+        Nothing: none fits.
+    """
+    from tcpwin.reference import compare
+
+    comparison = compare(request.connection)
+    fits, measured = comparison.lab, comparison.measured
+    if fits is None or measured is None or not fits.found:
+        why = "no run of the lab fits" if fits is None or fits.why_not is None else fits.why_not.rstrip(".")
+        raise Nothing(why[:1].lower() + why[1:])
+    return replace(request, direction=measured.direction or request.direction), fits
+
+
+def rates_of(trace: RunTrace, least_ns: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return times of a run in seconds, and its rates up to each in bits per second.
+
+    Args:
+        least_ns: minimum time over which a rate is taken.
+    """
+    times, acked = np.array(trace.time_ns), np.array(trace.acked_bytes)
+    stride = max(1, -(-least_ns // max(int(times[0]), 1)))
+    places = np.unique(np.append(np.arange(stride - 1, len(times), stride), len(times) - 1))
+    times, acked = times[places], acked[places]
+    return times / 1e9, np.diff(acked, prepend=0) * 8e9 / np.maximum(np.diff(times, prepend=0), 1)
+
+
+def _compared(request: Request) -> Request:
+    return replace(request, direction=request.connection.verdict.direction or request.direction)
+
+
+def _nearest(request: Request) -> tuple[str, int, RunTrace]:
+    """Return the run of the comparison: a published one or its repetition, else the library's that is most alike."""
     from tcpwin.reference import compare, trace
 
-    if request.field is not None:
-        run = _named(request.field)
-        found = trace(run)
-        if found is None:
-            raise ArgumentError(f"{request.field} has no time course: only runs of the lab- references have one")
-    else:
-        comparison = compare(request.connection)
-        if comparison.why_not is not None:
-            # Lowercase, because it follows the words "Nothing to show".
-            raise Nothing(comparison.why_not.rstrip(".").replace("No", "no", 1))
-        if comparison.traced is None:
-            raise Nothing("no reference near enough has a time course")
-        run, found = comparison.traced, trace(comparison.traced)
-        assert found is not None
-    request = replace(request, direction=request.connection.verdict.direction or request.direction)
-    until_ns = max(request.end_ns - request.origin_ns, LEAST_ROUND_TRIPS * (run.rtt_ns or 0))
-    count = int(np.searchsorted(found.time_ns, until_ns, side="right"))
-    return Beside(request, run, found, max(count, 2))
+    comparison = compare(request.connection)
+    if (run := comparison.traced) is not None and (found := trace(run)) is not None:
+        return f"{run.reference}/{run.name}", run.rtt_ns or 0, found
+    if comparison.lab is not None and comparison.lab.found:
+        fit = comparison.lab.found[0]
+        return fit.run.full_name, fit.run.rtt_ns, fit.run.trace
+    why = comparison.why_not
+    if why is None:
+        raise Nothing("no reference near enough has a time course")
+    # Lowercase, because it follows the words "Nothing to show".
+    raise Nothing(why.rstrip(".").replace("No", "no", 1))
 
 
-def show_both(panel: Panel, yours: list[Trace], theirs: list[Trace], axis: Mapping[str, Any]) -> None:
-    """Make the vertical axis logarithmic if one side's curves would be flat on a linear one.
+def log_if_far_apart(panel: Panel, sides: Sequence[Sequence[Trace]], axis: Mapping[str, Any]) -> None:
+    """Make the vertical axis logarithmic if some side's curves would be flat on a linear one.
 
     Args:
         axis: the vertical axis without its range: unit and number format.
     """
-    mine, run = (max(float(np.max(each["y"])) for each in side) for side in (yours, theirs))
-    if not mine or not run or 1 / LOGARITHMIC <= mine / run <= LOGARITHMIC:
+    tops = [max(float(np.max(each["y"])) for each in side) for side in sides]
+    if not all(tops) or max(tops) <= LOGARITHMIC * min(tops):
         return
     every = np.concatenate([np.asarray(each["y"], dtype=np.float64) for each in panel.traces])
     least = float(every[every > 0].min())
@@ -130,11 +163,20 @@ def show_both(panel: Panel, yours: list[Trace], theirs: list[Trace], axis: Mappi
         panel.notes.append("The axis is logarithmic: 0 is at its lower edge")
 
 
-def _named(name: str) -> Run:
-    from tcpwin.reference import reference
+def _named(name: str) -> tuple[str, int, RunTrace]:
+    from tcpwin.reference import LIBRARY, library, reference, trace
 
-    of, _, run = name.partition("/")
+    of, _, run_name = name.partition("/")
+    if of == LIBRARY:
+        found = library().get(run_name)
+        if found is None:
+            raise ArgumentError(f"the library has no run {run_name[:80]!r}: `tcpwin reference library` lists them")
+        return name, found.rtt_ns, found.trace
     try:
-        return reference(of).run(run)
+        run = reference(of).run(run_name)
     except KeyError:
         raise ArgumentError(f"unknown run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock") from None
+    shipped = trace(run)
+    if shipped is None:
+        raise ArgumentError(f"{name} has no time course: only runs of the lab- references and the library have one")
+    return name, run.rtt_ns or 0, shipped

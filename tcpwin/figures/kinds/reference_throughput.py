@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tcpwin.figures.drawing.beside import find_beside, show_both
+from tcpwin.figures.drawing.beside import find_beside, log_if_far_apart, rates_of
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
 from tcpwin.figures.drawing.theme import COLOURS, RATE_AXIS
@@ -40,15 +38,14 @@ def draw(request: Request) -> Panel:
     # Whole buckets of at least a second, like the intervals of the run's samples.
     wanted_ns = max(SECOND_NS, (request.end_ns - request.start_ns) // INTERVALS)
     interval_ns = -(-wanted_ns // goodput.width_ns) * goodput.width_ns
-    times, acked = np.array(beside.trace.time_ns), np.array(beside.trace.acked_bytes)
-    rates = np.diff(acked, prepend=0) * 8e9 / np.maximum(np.diff(times, prepend=0), 1)
+    _, rates = rates_of(beside.trace)
     yours = steps(request, goodput, interval_ns, "your goodput", COLOURS["goodput"], "solid", 2.4)
     theirs = beside.curve(rates.tolist(), "the run's goodput", COLOURS["goodput"], unit="bit/s", shape="vh")
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, x=beside.x, traces=[yours, theirs])
     panel.notes.append(f"Dashed: {beside.name}")
     if interval_ns > SECOND_NS:
         panel.notes.append(f"Yours: mean of {time_text(interval_ns)}")
-    show_both(panel, [yours], [theirs], RATE_AXIS)
+    log_if_far_apart(panel, [[yours], [theirs]], RATE_AXIS)
     return panel
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpwin.figures.drawing.beside import find_beside, show_both
+from tcpwin.figures.drawing.beside import find_beside, log_if_far_apart
 from tcpwin.figures.drawing.curve import curve
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
@@ -41,7 +41,7 @@ def draw(request: Request) -> Panel:
     ]
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"}, x=beside.x, traces=[*yours, *theirs])
     panel.notes.append(f"Dashed: {beside.name}")
-    show_both(panel, yours, theirs, BYTES_AXIS)
+    log_if_far_apart(panel, [yours, theirs], BYTES_AXIS)
     return panel
 
 

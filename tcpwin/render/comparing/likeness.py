@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from tcpwin.reference import Against, Comparison, Prediction
+from tcpwin.reference import Against, Comparison, Fits, Prediction
 from tcpwin.units import name_text
 
 _WIDTH = 118
@@ -16,6 +16,8 @@ def render_likeness(comparison: Comparison) -> Iterator[str]:
     measured = comparison.measured
     if measured is not None:
         yield name_text(measured.name)
+    if comparison.lab is not None:
+        yield from _lab(comparison.lab)
     if comparison.why_not is not None:
         yield from _wrapped(comparison.why_not)
     if comparison.verdict is not None:
@@ -35,6 +37,17 @@ def render_likeness(comparison: Comparison) -> Iterator[str]:
     if comparison.prediction is not None:
         yield ""
         yield from _prediction(comparison.prediction)
+
+
+def _lab(fits: Fits) -> Iterator[str]:
+    """Render the runs of the lab's library."""
+    if fits.text is not None:
+        yield from _wrapped(fits.text)
+        yield ""
+        yield from _table(fits.heads, fits.cells)
+        yield ""
+    if fits.why_not is not None:
+        yield from _wrapped(fits.why_not)
 
 
 def render_against(against: Against) -> Iterator[str]:

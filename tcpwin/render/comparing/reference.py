@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tcpwin.reference import Bucket, Latency, Nearness, RateRange, Reference, Run
-from tcpwin.units import binary_text, bytes_text, count_text, rate_text, time_text
+from tcpwin.limits import LIMIT_NAMES
+from tcpwin.reference import (
+    Bucket,
+    LabRun,
+    Latency,
+    Nearness,
+    RateRange,
+    Reference,
+    Run,
+    buffer_words,
+    kernel_words,
+    path_words,
+    result_words,
+)
+from tcpwin.units import binary_text, bytes_text, count_text, rate_text, share_text, time_text
 
 _BOUNDS = {"exact": "", "about": "about ", "over": "over "}
 
@@ -29,6 +42,30 @@ def render_reference(reference: Reference, runs: Sequence[Run]) -> Iterator[str]
     for run in runs:
         yield ""
         yield from _run_lines(run)
+
+
+def render_library(runs: Iterable[LabRun]) -> Iterator[str]:
+    """Render the list of the library's runs, one line each."""
+    listed = list(runs)
+    width = max((len(each.full_name) for each in listed), default=0)
+    for run in listed:
+        yield f"{run.full_name:<{width}}  {rate_text(run.goodput_bps):>11}  {LIMIT_NAMES[run.limit]}"
+
+
+def render_lab_run(run: LabRun) -> Iterator[str]:
+    """Render one run of the library: what was set, and what happened."""
+    yield run.full_name
+    yield f"  path: {time_text(run.rtt_ns)}, {path_words(run)}"
+    yield f"  buffers: {buffer_words(run)}"
+    for name, pace_bps in (("writer", run.writer_bps), ("reader", run.reader_bps)):
+        if pace_bps is not None:
+            yield f"  {name}: {rate_text(pace_bps)}"
+    yield f"  {run.algorithm}, {kernel_words(run)}, {count_text(run.seeds, 'run')}"
+    yield f"  carried: {bytes_text(run.volume_bytes)} in {time_text(run.duration_ns)}, {result_words(run)}"
+    cost = f", cost {time_text(run.cost_ns)}" if run.cost_ns else ""
+    yield f"  limited by: {LIMIT_NAMES[run.limit]} ({share_text(run.share)} of the time, {run.confidence}{cost})"
+    yield from (f"  {name.removeprefix('TcpExt')}: {count:,}" for name, count in run.counters.items())
+    yield f"repeat it: tcpwin lab run {run.full_name}"
 
 
 def render_nearest(found: Iterable[Nearness]) -> Iterator[str]:

@@ -36,6 +36,8 @@ PRINTED_HEIGHT = 0.7
 OVERVIEW = "overview"
 BESIDE = ("reference-window", "reference-throughput")
 BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
+LAB_RUNS = "reference-runs"
+LAB_SUMMARY = "Rate of acknowledged data of this connection and of each run; all begin at 0."
 MANY_MESSAGES = 20
 """Minimum number of messages for drawing their distribution."""
 
@@ -120,6 +122,19 @@ def draw_beside(report: Report) -> dict[int, Drawn]:
             summary = f"{BESIDE_SUMMARY} Dashed: {name}, from samples of its sender's kernel."
             title = "This connection and the run over time"
             drawn[view.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
+    return drawn
+
+
+def draw_lab_runs(report: Report) -> dict[int, Drawn]:
+    """Draw each connection next to the lab's runs that fit; the keys are connection numbers."""
+    drawn = {}
+    for view, comparison in zip(report.connections, report.comparisons, strict=True):
+        if comparison.lab is None or not comparison.lab.found:
+            continue
+        found = drawable(figures.plain(LAB_RUNS, view.connection, direction=None, **OPTIONS))
+        if found is not None:
+            title = figures.get(LAB_RUNS).title
+            drawn[view.connection.id] = Drawn([FigureView(LAB_RUNS, title, LAB_SUMMARY, _height(found))], pack([found]))
     return drawn
 
 

@@ -14,7 +14,7 @@ from tcpwin.limits import role_of
 from tcpwin.render.report.digest import seal
 from tcpwin.render.report.findings import view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
-from tcpwin.render.report.references import describe_likeness
+from tcpwin.render.report.references import describe_lab, describe_likeness
 from tcpwin.render.report.report import THEMES, Report
 from tcpwin.render.report.shell import fill, require
 from tcpwin.render.report.table import ConnectionTable, make_table
@@ -38,21 +38,23 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
     if theme not in THEMES:
         raise ArgumentError(f"unknown theme {theme}: choose one of {', '.join(THEMES)}")
     require("tsdownsample")
-    from tcpwin.render.report.figures import draw_beside, draw_connections, draw_overview
+    from tcpwin.render.report.figures import draw_beside, draw_connections, draw_lab_runs, draw_overview
 
     drawn = draw_connections(report)
     overview = draw_overview(report)
     beside = {} if report.is_printed else draw_beside(report)
+    lab_drawn = {} if report.is_printed else draw_lab_runs(report)
     table = make_table(report)
     page = fill(
         "report.html.j2",
         resent_headings=RESENT_HEADINGS,
         theme="light" if report.is_printed else theme,
         is_printed=report.is_printed,
-        has_figures=bool(overview or beside or any(each.packed for each in drawn)),
+        has_figures=bool(overview or beside or lab_drawn or any(each.packed for each in drawn)),
         overview=overview,
         drawn=drawn,
         beside=beside,
+        lab_drawn=lab_drawn,
         table=table,
         table_words=table_words(table),
         made_at=made_at,
@@ -69,7 +71,8 @@ def _words(report: Report) -> dict[str, Any]:
     titles = {rule.code: rule.title for rule in report.rules}
     left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
     hosts = host_views(analysis)
-    like, far = describe_likeness(zip(report.connections, report.comparisons, strict=True))
+    compared = list(zip(report.connections, report.comparisons, strict=True))
+    like, far = describe_likeness(compared)
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
         "name": short_name(analysis.name),
@@ -88,6 +91,7 @@ def _words(report: Report) -> dict[str, Any]:
             {"told": each, "findings": view_findings(report, each.findings)} for each in report.connections
         ],
         "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
+        "lab": describe_lab(compared),
         "like": like,
         "far": far,
         "hosts": hosts,
@@ -106,6 +110,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
         ("notes", "Notes", f"{len(report.notes):,}", bool(report.notes)),
         ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
         ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
+        ("lab-runs", "The lab's runs", "", any(each.lab is not None and each.lab.found for each in report.comparisons)),
         ("references", "References", "", bool(report.shown_ids)),
         ("all", "All connections", f"{total:,}", bool(total)),
         ("hosts", "Hosts and settings", "", has_hosts),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.render.report.findings import ReportFinding, view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, unread
-from tcpwin.render.report.references import FarView, LikeView, describe_likeness
+from tcpwin.render.report.references import FarView, LabView, LikeView, describe_lab, describe_likeness
 from tcpwin.render.view.capture import WHOLE, quality_remarks
 from tcpwin.render.view.connection import RESENT_HEADINGS
 from tcpwin.render.view.finding import counts_line
@@ -43,7 +43,9 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield from _findings(report)
     for each in report.connections:
         yield from _connection(each, view_findings(report, each.findings))
-    yield from _beside(*describe_likeness(zip(report.connections, report.comparisons, strict=True)))
+    compared = list(zip(report.connections, report.comparisons, strict=True))
+    yield from _lab_runs(describe_lab(compared))
+    yield from _beside(*describe_likeness(compared))
     for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
         yield from (f"- {plain(line)}" for line in host.lines)
@@ -157,6 +159,18 @@ def _connection(told: ConnectionView, findings: Sequence[ReportFinding]) -> Iter
         yield from (*_table(RESENT_HEADINGS, told.resent, "rrll".ljust(len(RESENT_HEADINGS), "r")), "")
         if told.resent_left:
             yield from (f"{told.resent_left:,} more retransmitted or late.", "")
+
+
+def _lab_runs(told: Sequence[LabView]) -> Iterator[str]:
+    if told:
+        yield from ("## Next to the lab's runs", "")
+    for each in told:
+        yield from (f"### Connection {each.connection}: {plain(each.ends)}", "", plain(each.text), "")
+        heads = tuple(map(plain, each.heads))
+        yield from (*_table(heads, each.rows, "l" + "r" * (len(heads) - 1)), "")
+        yield from (*(f"- {plain(line)}" for line in each.says), "")
+        if each.why_not:
+            yield from (plain(each.why_not), "")
 
 
 def _beside(told: Sequence[LikeView], far: Sequence[FarView]) -> Iterator[str]:

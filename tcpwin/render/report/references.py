@@ -44,6 +44,27 @@ class LikeView:
 
 
 @dataclass(frozen=True, slots=True)
+class LabView:
+    """A connection next to the runs of the lab's library that fit.
+
+    Attributes:
+        connection: its number; `ends` its ends.
+        text: the results in one sentence.
+        heads, rows: the table, see `tcpwin.reference.Fits`.
+        says: what each run shows, one sentence each.
+        why_not: why no run shows it as it is; empty if one does.
+    """
+
+    connection: int
+    ends: str
+    text: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    says: Sequence[str]
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
 class FarView:
     """Connections without a sufficiently near reference, for one reason."""
 
@@ -61,6 +82,23 @@ def describe_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tup
         else:
             near.append(_describe(view, comparison))
     return near, [FarView(ids, why) for why, ids in far.items()]
+
+
+def describe_lab(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> list[LabView]:
+    """Describe the runs of the lab's library that fit, for the connections that have any."""
+    return [
+        LabView(
+            connection=view.connection.id,
+            ends=view.ends,
+            text=fits.text,
+            heads=fits.heads,
+            rows=[[name_text(cell or "–") for cell in row] for row in fits.cells],
+            says=[f"{each.role}: {each.text}" for each in fits.found],
+            why_not=fits.why_not or "",
+        )
+        for view, comparison in pairs
+        if (fits := comparison.lab) is not None and fits.text is not None
+    ]
 
 
 def _describe(view: ConnectionView, comparison: Comparison) -> LikeView:

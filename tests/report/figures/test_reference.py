@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from report.figures.drawn import CAPTURES, STALL, connection, is_valid, nothing, trace, value_at
+from report.figures.drawn import CAPTURES, connection, is_valid, nothing, trace, value_at
 
 import tcpwin
 from tcpwin import figures
-from tcpwin.reference import reference
+from tcpwin.reference import library, reference
 from tcpwin.reference import trace as trace_of
 
 RUN = "lab-bulk-300ms/512m2-stock"
@@ -73,8 +73,9 @@ def test_a_run_that_cannot_be_drawn_is_refused(small_window: tcpwin.Connection, 
 
 
 def test_where_no_reference_is_near_the_figure_says_why() -> None:
-    reason = nothing(figures.draw("reference-window", connection(STALL)))
-    assert reason.startswith("no reference is near enough to compare with: no reference has its shape")
+    reason = nothing(figures.draw("reference-window", connection(CAPTURES / "wild" / "keep-alive.pcap")))
+    assert reason is not None
+    assert reason.startswith("no published run is near enough to compare with: no reference has its shape")
 
 
 def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection) -> None:
@@ -98,3 +99,31 @@ def test_a_closed_window_is_drawn_at_the_lower_edge() -> None:
     assert [shown for shown, told in zip(closed.y, closed.customdata, strict=True) if told > 0] == [
         told for told in closed.customdata if told > 0
     ]
+
+
+def test_the_labs_runs_are_drawn_by_their_rates() -> None:
+    """1.26 Mbit/s with a window of 32 kB, as in the run like it; slow start alone takes ten times less."""
+    yours = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").connections[0]
+    figure = figures.draw("reference-runs", yours)
+    assert is_valid(figure)
+    assert [each.name for each in figure.data][:3] == ["yours", "as you are", "one change better"]
+    alike = trace(figure, "as you are")
+    assert float(np.median(alike.y)) == pytest.approx(1.3e6, rel=0.3)
+    assert max(trace(figure, "one change better").y) > 10 * max(alike.y)
+    assert figure.layout.yaxis.type == "log" or figure.layout.yaxis2.type == "log"
+
+
+def test_a_run_of_the_library_is_drawn_by_name(small_window: tcpwin.Connection) -> None:
+    run = library()["full-300ms-20mbps"]
+    figure = figures.draw("reference-window", small_window, field=run.full_name)
+    drawn = trace(figure, "the run's flight").y.tolist()
+    assert drawn == list(run.trace.flight_bytes[: len(drawn)])
+    with pytest.raises(tcpwin.ArgumentError, match="the library has no run 'full-1ms'"):
+        figures.draw("reference-window", small_window, field="library/full-1ms")
+
+
+def test_without_a_run_of_the_lab_the_reason_is_given() -> None:
+    small = connection(CAPTURES / "wild" / "keep-alive.pcap")
+    reason = nothing(figures.draw("reference-runs", small))
+    assert reason is not None
+    assert "is unknown" in reason or "this one carried" in reason

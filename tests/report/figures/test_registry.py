@@ -37,6 +37,7 @@ def test_names_by_scope() -> None:
         "counters",
         "exchanges",
         "messages",
+        "reference-runs",
         "reference-window",
         "reference-throughput",
     }

@@ -81,7 +81,7 @@ def test_a_document_is_small(name: str, long: tcpwin.Analysis) -> None:
     run = "lab-oscil-300ms/170p2-stock" if name.startswith("reference-") else None
     figure = figures.draw(name, long.connections[0], field=run)
     assert len(figure.to_json()) < MOST_BYTES
-    assert nothing(figure) is None or name in ("socket-memory", "counters", "exchanges")
+    assert nothing(figure) is None or name in ("socket-memory", "counters", "exchanges", "reference-runs")
 
 
 def test_all_on_one_axis_is_no_larger(long: tcpwin.Analysis) -> None:

@@ -70,7 +70,7 @@ def test_connections_that_no_reference_is_like_say_why_once() -> None:
     ids = list(report.shown_ids)
     (why,) = {compare(report.analysis.connections[id]).why_not for id in ids}
     told = section(report.html())
-    assert told.count("No reference is near enough to compare with: ") == 1
+    assert told.count("No published run is near enough to compare with: ") == 1
     assert f"{' '.join(f'#{id}' for id in ids)} {why}" in told
     named = ", ".join(f"connection {id}" for id in ids)
     assert f"- {named}: {plain(why or '')}\n" in report.markdown()

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,15 @@ MOST_ROWS = 4_000_000
 SKETCHED = 100
 """Connections sketched together with the capture: the first page of its table."""
 REFERENCE_PREFIX = "reference-"
+_OF_THE_LAB = "reference-runs"
 """Name prefix of figures that compare a connection with a reference on shared axes."""
+
+
+def is_compared(figure: str, comparison: Mapping[str, Any]) -> bool:
+    """Whether a figure shows a run that the comparison found."""
+    if figure == _OF_THE_LAB:
+        return bool(comparison["lab"] and comparison["lab"]["found"])
+    return figure.startswith(REFERENCE_PREFIX) and bool(comparison["nearest"])
 
 
 def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
@@ -140,7 +148,5 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
         columns.write_segments(connection, folder)
     kinds = [figures.get(name) for name in figures.names("connection")]
     alone = [kind.name for kind in kinds if not kind.has_time_axis]
-    beside = [
-        kind.name for kind in kinds if kind.name.startswith(REFERENCE_PREFIX) and document["comparison"]["nearest"]
-    ]
+    beside = [kind.name for kind in kinds if is_compared(kind.name, document["comparison"])]
     store_figures(connection, [TIMELINE, *alone, *beside], folder)

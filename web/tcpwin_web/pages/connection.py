@@ -12,7 +12,7 @@ from tcpwin.figures import LIFE_COLUMNS, FigureKind
 from tcpwin.render import EVIDENCE, measures, percentiles
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
-from tcpwin_web.jobs.detail import REFERENCE_PREFIX
+from tcpwin_web.jobs.detail import REFERENCE_PREFIX, is_compared
 from tcpwin_web.jobs.drawing import TIMELINE
 from tcpwin_web.pages.filters import may
 from tcpwin_web.pages.parts import settings_of, show
@@ -78,7 +78,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             percentiles=percentiles(document),
             panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, verdict["limit"], timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
-            compared=compared if document["comparison"]["nearest"] else [],
+            compared=[kind for kind in compared if is_compared(kind.name, document["comparison"])],
             overview=overview,
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,

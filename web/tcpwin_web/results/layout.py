@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 14
+VERSION = 15
 """Format version of the results; the service rewrites older ones when it starts."""
 
 CAPTURE = "capture.json"
