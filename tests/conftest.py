@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+import spread
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, OTHER_COMPILER, REFERENCE_CAPTURES, ROOT
 
@@ -147,13 +148,18 @@ def browser(request: pytest.FixtureRequest, tool: Callable[[str], str]) -> "Brow
     return stash[BROWSER][0]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    spread.is_day = config.option.markexpr.strip() == "not nightly"
+    spread.is_night = config.option.markexpr.strip() == "nightly"
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Bound property tests by day; select them at night."""
+    """Bound tests of many cases by day; select them at night."""
     test: Any = getattr(item, "obj", None)
-    if not is_hypothesis_test(test):
-        return
-    if item.config.option.markexpr == "nightly":
+    is_property = is_hypothesis_test(test)
+    if spread.is_night and (is_property or hasattr(test, "does_more_at_night")):
         item.add_marker("nightly")
+    if spread.is_night or not is_property:
         return
     given = test._hypothesis_internal_use_settings
     test._hypothesis_internal_use_settings = settings(given, max_examples=min(given.max_examples, EXAMPLES_BY_DAY))

@@ -347,7 +347,7 @@ def test_readme_commands_install_what_exists() -> None:
 @pytest.mark.parametrize(("ci", "failures"), [("true", 2), ("", 0)])
 def test_a_skip_fails_in_ci(tmp_path: Path, ci: str, failures: int) -> None:
     """Except if reference captures are absent; applies to tests and modules."""
-    for name in ("conftest.py", "never.py", "reference.py"):
+    for name in ("conftest.py", "never.py", "reference.py", "spread.py"):
         (tmp_path / name).write_text((ROOT / "tests" / name).read_text())
     for place, reason in enumerate(("tshark is not installed", "reference captures are absent: none")):
         skip = f"pytest.skip({reason!r}, allow_module_level=True)"

@@ -40,7 +40,9 @@ def scales(connection: tcpwin.Connection) -> dict[str, tuple[str, int | None]]:
 
 @on(LATE)
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("by_ns", some_by_day([-7_200_000_000_000, 0], of=2), ids=["two hours behind", "right"])
+@pytest.mark.parametrize(
+    "by_ns", some_by_day([-7_200_000_000_000, 0], of=2), ids=lambda by_ns: "two hours behind" if by_ns else "right"
+)
 def test_scale_of_a_capture_without_syn_is_exact_by_either_socket(run: Run, end: str, by_ns: int) -> None:
     analysis = analyze(run.capture, snapshots=[of(moved(ss_text(run, end), by_ns))])
     [connection] = analysis.connections
@@ -68,7 +70,7 @@ def test_without_snapshots_it_is_a_range_that_holds_the_truth(run: Run) -> None:
 
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("name", WITH_SYN)
+@pytest.mark.parametrize("name", some_by_day(WITH_SYN))
 def test_windows_without_the_syns_are_those_of_the_full_capture(name: str, end: str, tmp_path: Path) -> None:
     run = copied_run(name)
     capture = without_start(run.capture, tmp_path)
