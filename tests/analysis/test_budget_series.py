@@ -50,7 +50,7 @@ def test_sums_are_the_fields(path: Path, buckets: int) -> None:
         compare(view, buckets)
 
 
-@all_cases("path", LADDERS, ids=lambda path: path.stem)
+@all_cases("path", LADDERS, ids=lambda path: path.stem, of=3)
 def test_sums_are_the_fields_of_each_ladder(path: Path, tmp_path: Path) -> None:
     ladder.parse(path.read_text(encoding="utf8"), path.stem).write_pcap(tmp_path / "ladder.pcap")
     analysis = tcpwin.analyze(tmp_path / "ladder.pcap")
@@ -58,11 +58,11 @@ def test_sums_are_the_fields_of_each_ladder(path: Path, tmp_path: Path) -> None:
         compare(view, 1024)
 
 
-def test_sums_are_the_fields_of_the_labs_captures() -> None:
-    for path in sorted(LAB_RUNS.glob("*/*.pcap.gz")):
-        analysis = tcpwin.analyze(path)
-        for view in analysis.views(range(min(len(analysis), 8))):
-            compare(view, 1024)
+@all_cases("path", sorted(LAB_RUNS.glob("*/*.pcap.gz")), ids=lambda path: path.stem, of=6)
+def test_sums_are_the_fields_of_the_labs_captures(path: Path) -> None:
+    analysis = tcpwin.analyze(path)
+    for view in analysis.views(range(min(len(analysis), 8))):
+        compare(view, 1024)
 
 
 def intervals(view: tcpwin.View, item: str, direction: str) -> list[tuple[int, int]]:

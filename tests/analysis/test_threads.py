@@ -13,6 +13,7 @@ import pytest
 from analysis.answers import THREADS, damaged, digest
 from analysis.bundled import CAPTURES
 from cases import all_cases
+from spread import some_by_day
 
 import tcpwin
 from tcpwin import TcpwinError
@@ -36,7 +37,7 @@ def _said(source: object, number: int) -> object:
     return json.loads(analysis.to_json()), analysis.totals(), [str(each) for each in analysis.findings]
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3, first=1)
 def test_bundled(path: Path) -> None:
     assert _said(path, 3) == _said(path, 1)
 
@@ -91,7 +92,7 @@ def test_how_many(tmp_path: Path) -> None:
         tcpwin.analyze(small, threads=0)
 
 
-@pytest.mark.parametrize("command", ["analyze", "check", "report"])
+@pytest.mark.parametrize("command", some_by_day(["analyze", "check", "report"]))
 def test_command(command: str, tmp_path: Path) -> None:
     def written(number: int) -> tuple[int, str]:
         arguments = [str(Path(sys.executable).with_name("tcpwin")), command, str(LAB / "slow-reader.pcap.gz")]

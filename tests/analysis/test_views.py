@@ -56,7 +56,7 @@ def cut(buckets: list[tuple[int, ...]], start_ns: int, end_ns: int, carried: boo
     return inside
 
 
-@all_cases("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of, of=8)
 def test_series_of_a_span_are_cut_out_of_the_whole(path: Path) -> None:
     analysis = tcpwin.analyze(path, follow=[0], buckets=FINEST)
     connection = analysis.connections[0]
@@ -78,7 +78,7 @@ def test_series_of_a_span_are_cut_out_of_the_whole(path: Path) -> None:
             assert as_buckets(fine.series(name, direction=direction)) == expected, (name, direction, start_ns)
 
 
-@all_cases("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of, of=3, first=1)
 def test_events_and_stalls_of_a_span(path: Path) -> None:
     connection = tcpwin.analyze(path, follow=[0]).connections[0]
     for start_ns, end_ns in spans_of(connection):
@@ -88,7 +88,7 @@ def test_events_and_stalls_of_a_span(path: Path) -> None:
         assert view.stalls == touching
 
 
-@all_cases("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of, of=3, first=2)
 def test_rows_are_the_segments_of_the_span(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["connection"] == 0]
     connection = analyze(path).connections[0]
@@ -101,7 +101,7 @@ def test_rows_are_the_segments_of_the_span(path: Path) -> None:
             assert connection.view(start_ns, end_ns, rows=len(expected) - 1).rows is None
 
 
-@all_cases("path", [path for path in WHOLE if "mid-connection" not in path.name], ids=name_of)
+@all_cases("path", [path for path in WHOLE if "mid-connection" not in path.name], ids=name_of, of=3)
 def test_places_are_counted_from_the_syn(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["connection"] == 0]
     isn = {row["direction"]: row["seq"] for row in rows if row["flags"] & truth.SYN}

@@ -9,12 +9,12 @@ names in all rows) and `from_sender` (the first connection's direction with more
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import forked
 import ladder
 import pytest
 from cases import all_cases
@@ -73,7 +73,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
 def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
     truth = read(path)
     command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    done = forked.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == truth["exit_code"], done.stderr
     assert "Traceback" not in done.stderr
     assert "panicked" not in done.stderr

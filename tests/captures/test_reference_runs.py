@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cases import all_cases
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.lab import Scenario, find_scenario
@@ -61,7 +62,7 @@ def test_a_run_was_made_by_the_scenario_of_today(path: Path) -> None:
     assert member(path, "scenario.toml") in (scenario.text, scenario.without_capture().text)
 
 
-@all_cases("path", RUNS, ids=lambda path: path.stem)
+@all_cases("path", RUNS, ids=lambda path: path.stem, of=2)
 def test_a_run_came_out_as_expected(path: Path) -> None:
     truth = truth_of(path)
     claims = scenario_of(path).expect[truth["kernel"]]
@@ -69,7 +70,7 @@ def test_a_run_came_out_as_expected(path: Path) -> None:
     assert [claim.text for claim in claims if not claim.holds(truth)] == []
 
 
-@all_cases("path", WITH_PACKETS, ids=lambda path: path.stem)
+@all_cases("path", WITH_PACKETS, ids=lambda path: path.stem, of=2, first=1)
 @all_cases("end", ["sender", "receiver"])
 def test_the_packets_are_all_there(path: Path, end: str) -> None:
     truth = truth_of(path)
@@ -107,7 +108,7 @@ def test_the_cost_of_idle_restart_matches_the_applications_measurement() -> None
     assert steady.message_delay_p99_ns == pytest.approx(p99_off, abs=3 * MS)
 
 
-@pytest.mark.parametrize("path", WITH_PACKETS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", some_by_day(WITH_PACKETS, of=2), ids=lambda path: path.stem)
 def test_both_ends_name_the_same_limit_and_fix(path: Path) -> None:
     """The round trips of the idle-restart run cost 0.1 s more by the receiver's capture than by the sender's."""
     one, other = (tcpwin.analyze(path, capture=f"{end}.pcap.gz").verdict for end in ("sender", "receiver"))

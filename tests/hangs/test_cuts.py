@@ -74,7 +74,7 @@ def cut_everywhere(path: Path) -> Counter[str]:
     return seen
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3)
 def test_cuts_of_a_bundled_capture(path: Path) -> None:
     cut_everywhere(path)
 
@@ -99,7 +99,7 @@ def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     assert seen["unacknowledged"] >= least
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3, first=1)
 def test_a_capture_begun_anywhere_lacks_nothing(path: Path) -> None:
     """The lab's captures lost no frame: wherever one begins, none is reported missing."""
     header, records = read(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from analysis.bundled import READABLE, UNREADABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
 from cases import all_cases
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.sources import PathSource
@@ -61,7 +62,7 @@ def cut_between_times(records: list[bytes], count: int) -> list[list[bytes]]:
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
-@pytest.mark.parametrize("path", PCAPS, ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(PCAPS), ids=name_of)
 def test_consecutive_files_are_the_whole(path: Path, count: int, tmp_path: Path, tool: Callable[[str], str]) -> None:
     header, records = split_records(plain_bytes(path, tool))
     parts = []
@@ -77,7 +78,7 @@ def test_consecutive_files_are_the_whole(path: Path, count: int, tmp_path: Path,
     same(tcpwin.analyze(parts[::-1]), analyze(path))
 
 
-@pytest.mark.parametrize("path", PCAPS, ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(PCAPS, first=1), ids=name_of)
 def test_interleaved_files_are_the_whole(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     """Put every third packet into one file, as captures of several queues or interfaces do."""
     header, records = split_records(plain_bytes(path, tool))

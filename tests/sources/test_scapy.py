@@ -39,7 +39,7 @@ def same_rows(analysis: tcpwin.Analysis, path: Path) -> None:
     assert len(analysis) == len(analyze(path))
 
 
-@pytest.mark.parametrize("path", [*some_by_day(AS_FILE, first=2), *some_by_day(COOKED, of=2)], ids=name_of)
+@pytest.mark.parametrize("path", [*some_by_day(AS_FILE, of=12, first=2), *some_by_day(COOKED, of=4)], ids=name_of)
 def test_rdpcap_gives_what_the_file_gives(path: Path, tool: Callable[[str], str]) -> None:
     packets = rdpcap(io.BytesIO(plain_bytes(path, tool)))
     analysis = tcpwin.analyze(packets)

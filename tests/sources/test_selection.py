@@ -15,6 +15,7 @@ from analysis.bundled import plain_bytes
 from cases import all_cases
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, refused, tcpwin
 from live import HANG_S
+from spread import some_by_day
 
 import tcpwin as library
 from tcpwin.sources import Selection, read_moment
@@ -67,7 +68,7 @@ def rows(*arguments: object) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(done.stdout.decode())))
 
 
-@pytest.mark.parametrize("capture", COMPARED, ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", some_by_day(COMPARED), ids=lambda path: path.name)
 def test_the_packets_that_tcpdump_takes(capture: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     taken = 0
     for expression in FILTERS:
