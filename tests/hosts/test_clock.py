@@ -212,12 +212,12 @@ def test_offset_is_right_within_its_own_uncertainty(skew: str, name: str) -> Non
     check_skewed(copied_run(name), SKEWS_NS[skew])
 
 
-@on(copies=False, of=3)
+@on(copies=False, of=6)
 def test_offset_is_right_within_its_own_uncertainty_in_every_run(run: Run) -> None:
     check_skewed(run, SKEWS_NS["3.7 s behind"])
 
 
-@on(copies=False, of=3, first=1)
+@on(copies=False, of=6, first=1)
 def test_a_clock_that_drifts_does_not_make_it_lie(run: Run) -> None:
     check_skewed(run, SKEWS_NS["two hours behind"], drift_ppm=100)
 

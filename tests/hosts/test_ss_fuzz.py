@@ -419,6 +419,7 @@ ROW = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 "
         "u_str " * (LONG_CHARACTERS // 6),
     ],
     ids=lambda line: line[:60].strip(),
+    of=3,
 )
 def test_a_line_of_a_mebibyte_is_read_in_linear_time(line: str) -> None:
     _no_harm([line])

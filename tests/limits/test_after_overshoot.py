@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 
 import pytest
+from spread import some_by_day
 from stories.story import Story
 
 import tcpwin
@@ -141,7 +142,7 @@ def test_a_path_that_is_full_below_the_overshoot_is_the_limit(held: int, place: 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("loses", [True, False], ids=["lost", "not lost"])
-@pytest.mark.parametrize("held", [10, 20, 30])
+@pytest.mark.parametrize("held", some_by_day([10, 20, 30], first=1))
 def test_a_flight_kept_far_below_the_path_is_not_blamed_on_it(
     held: int, loses: bool, place: str, tmp_path: Path
 ) -> None:

@@ -119,7 +119,7 @@ def largest(run: Run, budget: Budget) -> str:
     return "loss" if losses_ns > sum(budget.items_ns[item] for item in WINDOW_ITEMS) else budget.largest
 
 
-@on()
+@on(of=3)
 def test_packets_agree_with_the_kernel(run: Run) -> None:
     explained = {name for scenario, name in EXPLAINED if scenario == run.scenario}
     if (run.scenario, run.end) == ("rmem_64k_196ms", "snd"):
@@ -149,7 +149,7 @@ def test_the_window_was_full_while_the_sender_recovered(run: Run) -> None:
     assert window < counted["rwnd_limited"] < window + budget.share(*RECOVERY_ITEMS)
 
 
-@on()
+@on(of=3, first=1)
 def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
     budget = draw_up(run.data)
     # Without the SYNs only the FIN shows the distance to the sender, too late to judge its flight.
@@ -158,7 +158,7 @@ def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
     assert budget.total_ns == run.connection.duration_ns
 
 
-@on()
+@on(of=3, first=2)
 def test_the_largest_group_with_samples(run: Run) -> None:
     analysis = tcpwin.analyze(run.capture, snapshots=[run.truth / "ss_snd.txt", run.truth / "ss_rcv.txt"])
     connection = analysis.connections[run.connection.id]

@@ -6,12 +6,14 @@ import struct
 from pathlib import Path
 
 import pytest
+from spread import some_by_day
 from stories import incomplete
 
 import tcpwin
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
 STEP_S = 30
+STEPPED = ("window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz")
 """Longer than any of the captures."""
 
 
@@ -37,7 +39,7 @@ def stepped(
     return tcpwin.analyze(path)
 
 
-@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("name", some_by_day(STEPPED, first=1))
 @pytest.mark.parametrize("way", [None, "without SYNs"])
 def test_a_step_is_nobodys_time(tmp_path: Path, name: str, way: str | None) -> None:
     analysis = stepped(tmp_path, name, way=way)
@@ -66,7 +68,7 @@ def test_pauses_are_not_steps() -> None:
     assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
 
 
-@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("name", some_by_day(STEPPED, first=2))
 @pytest.mark.parametrize("way", [None, "without SYNs"])
 def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, way: str | None) -> None:
     """They equal those of the capture without the step, except for data in flight during it."""
@@ -86,7 +88,7 @@ def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, w
     assert all((event.age_ns or 0) < STEP_S * 10**9 for event in connection.events)
 
 
-@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
+@pytest.mark.parametrize("name", some_by_day(STEPPED, first=0))
 @pytest.mark.parametrize("way", [None, "without SYNs"])
 def test_a_step_back_is_in_no_field(tmp_path: Path, name: str, way: str | None) -> None:
     """Times continue from the latest one before the step: only one interval between two segments is lost."""

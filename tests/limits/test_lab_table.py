@@ -22,8 +22,17 @@ from tcpwin.limits import Connection, Severity
 CELLS: tuple[Cell, ...] = tuple((end, told) for end in ENDS for told in (False, True))
 CLEAN = [scenario for scenario in SCENARIOS if RUNS[scenario].is_clean]
 EACH = pytest.mark.parametrize("scenario", SCENARIOS)
+# By day the sender's packets alone, and the receiver's with snapshots.
 EACH_CELL = pytest.mark.parametrize(
-    "cell", CELLS, ids=[f"{end}-{'snapshots' if told else 'packets'}" for end, told in CELLS]
+    "cell",
+    [
+        pytest.param(
+            (end, told),
+            id=f"{end}-{'snapshots' if told else 'packets'}",
+            marks=() if told == (end == "rcv") else pytest.mark.nightly,
+        )
+        for end, told in CELLS
+    ],
 )
 CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
 HOSTS = {"snd": "sender", "rcv": "receiver"}

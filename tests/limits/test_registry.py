@@ -246,7 +246,9 @@ POINT = ", by the entry point acme = acme_rules of the package acme-tcp: "
     ],
     ids=["absent", "raises", "import", "no-rule", "not-a-rule", "code-taken", "code-malformed"],
 )
-@pytest.mark.parametrize("arguments", [("rules",), ("check", KEEP_ALIVE)], ids=["rules", "check"])
+@pytest.mark.parametrize(
+    "arguments", [("rules",), pytest.param(("check", KEEP_ALIVE), marks=pytest.mark.nightly)], ids=["rules", "check"]
+)
 def test_broken_rule_of_another_package_is_one_sentence(
     tmp_path: Path, source: str | None, said: str, arguments: tuple[object, ...]
 ) -> None:

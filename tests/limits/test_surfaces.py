@@ -1,7 +1,7 @@
 """Every surface states the same verdict on a connection: limit, share, cost and confidence.
 
-Each test checks one surface, on a sixth of the captures by day and on the others at night: bundled captures first, then
-reference captures.
+Each test checks one surface, on a twelfth of the captures by day and on the others at night: bundled captures first,
+then reference captures.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Told:
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
 
-@pytest.fixture(scope="module", params=some_by_day(captures(), of=6), ids=name_of)
+@pytest.fixture(scope="module", params=some_by_day(captures(), of=12), ids=name_of)
 def told(request: pytest.FixtureRequest) -> Told:
     return Told(request.param)
 
@@ -416,7 +416,7 @@ def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> N
     assert_printed(told, told.report.pdf())
 
 
-@pytest.mark.parametrize("name", ["lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz"])
+@pytest.mark.parametrize("name", some_by_day(["lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz"], of=2))
 def test_pdf_as_people_print_it(name: str, tool: Callable[[str], str]) -> None:
     tool("chromium")
     told = Told(CAPTURES / name)

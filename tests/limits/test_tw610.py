@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from spread import some_by_day
 from stories.parts import CAPTURES
 from stories.story import judged
 
@@ -40,7 +41,9 @@ def merged(folder: Path, name: str, delay_ns: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "slow-reader.pcap.gz", "loss-1-percent.pcap.gz"])
+@pytest.mark.parametrize(
+    "name", some_by_day(["window-scaling.pcap.gz", "slow-reader.pcap.gz", "loss-1-percent.pcap.gz"], first=2)
+)
 def test_fires_on_two_ends_without_counting_copies_as_loss(tmp_path: Path, name: str) -> None:
     analysis = tcpwin.analyze(merged(tmp_path, name, 20_000_000))
     [finding] = judged(analysis, "TW610")

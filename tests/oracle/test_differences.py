@@ -20,6 +20,7 @@ from oracle.compare import EVENTS, RESENT, TABLE, Comparison, compare, events_of
 from oracle.kinds import explain
 from oracle.tshark_events import flag_all
 from oracle.tshark_list import count_all
+from spread import some_by_day
 
 LADDERS = {path.stem: path for path in (Path(__file__).parent / "ladders").glob("*.ladder")}
 FLIGHT, UPDATE = "bytes_in_flight", "window_update"
@@ -152,7 +153,7 @@ def test_every_kind_has_a_ladder() -> None:
     assert {name for name, *_ in SHOWN.values()} <= set(LADDERS)
 
 
-@pytest.mark.parametrize("kind", SHOWN)
+@pytest.mark.parametrize("kind", some_by_day(SHOWN, of=2))
 def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     """tshark reports for the ladder's packets what the ladder says, and the program names the kind."""
     name, frame, shown_in, theirs = SHOWN[kind]

@@ -10,6 +10,7 @@ import pytest
 from lab.resends import resends
 from pairing.packets import Packet, read, segment, thinned, write
 from pairing.pairs import bent, captures, data_direction, lost_frames, run_of
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.render.comparing.pairing import render_pairing
@@ -39,7 +40,7 @@ def test_each_cause_is_the_labs(scenario: str) -> None:
     assert data.retransmissions == len(truth)
 
 
-@pytest.mark.parametrize("scenario", LOSSY)
+@pytest.mark.parametrize("scenario", some_by_day(LOSSY, first=1))
 def test_a_lost_copy_is_named(scenario: str) -> None:
     """The frame of the newest earlier copy."""
     pairing = tcpwin.pair(*captures(scenario))
@@ -142,7 +143,7 @@ def test_what_neither_capture_has_was_not_dropped_beyond(tmp_path: Path) -> None
     assert (resent.refused, resent.unknown) == (0, 1)
 
 
-@pytest.mark.parametrize("scenario", LOSSY[:2])
+@pytest.mark.parametrize("scenario", some_by_day(LOSSY[:2], of=2))
 def test_captures_with_gaps_at_both_ends_prove_no_drop_beyond(scenario: str, tmp_path: Path) -> None:
     """These receivers dropped nothing: each previous copy was lost, or missed by both captures."""
     a, b = (lambda packets, seed=seed: thinned(packets, 0.3, seed) for seed in (3, 4))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pairing.packets import CYCLE, IP_BYTES, SACK, TIMESTAMPS, Packet, read, skewed, write
 from pairing.pairs import captures, lost_frames
+from spread import some_by_day
 
 import tcpwin
 
@@ -64,7 +65,7 @@ def check(pairing: tcpwin.Pairing, before: int, *, numbers: tuple[int, int] = (0
 
 
 @pytest.mark.parametrize("stamps", [777_777, 0])
-@pytest.mark.parametrize("ahead_s", [0.0, 3.0, -3.0, 7200.0])
+@pytest.mark.parametrize("ahead_s", some_by_day([-3.0, 0.0, 3.0, 7200.0], of=2))
 def test_each_connection_is_paired_with_itself(ahead_s: float, stamps: int, tmp_path: Path) -> None:
     first_a, first_b, second_a, second_b = both(stamps)
     a = write(tmp_path / "a.pcap", first_a + second_a)

@@ -19,6 +19,7 @@ from simulator.run import Run, simulate
 from simulator.segment import Block, Cause
 from simulator.strategies import runs
 from simulator.tally import RECEIVER, SENDER, Options, Tally, simulate_many, tally
+from spread import some_by_day
 
 import tcpwin
 
@@ -108,7 +109,7 @@ def assert_dsacks_are_counted(verdict: Verdict) -> None:
         assert direction(verdict, side).dsacks == sum(segment.is_dsack for segment in captured)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["SACK", "no SACK"])
+@pytest.fixture(scope="module", params=some_by_day([True, False], of=2), ids=lambda sack: "SACK" if sack else "no SACK")
 def counted(request: pytest.FixtureRequest) -> Tally:
     """Count runs with timestamps, every other one with wrap-around, captured at the data's sender."""
     half = RUNS // 2
@@ -138,7 +139,7 @@ def test_new_data_is_never_called_sent_again_or_late_at_the_sender(counted: Tall
 
 
 @pytest.mark.parametrize("timestamps", [True, False])
-@pytest.mark.parametrize("sack", [True, False])
+@pytest.mark.parametrize("sack", some_by_day([True, False], of=2))
 def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) -> None:
     """DSACK, Eifel and F-RTO never prove more retransmissions unnecessary than were."""
     simulated = list(simulate_many(Options(sack, timestamps, wrap=False), range(300_000, 300_250)))

@@ -25,6 +25,7 @@ from analysis.bundled import CAPTURES
 from cli.command import TCPWIN, refused, tcpwin
 from live import HANG_S
 from reference import KERNEL_LACKS, NO_RIGHT
+from spread import some_by_day
 from watch import stalls
 
 import tcpwin as library
@@ -82,7 +83,7 @@ def recorded(kind: str, folder: Path) -> list[dict[str, Any]]:
     return notice
 
 
-@pytest.mark.parametrize("kind", STRIKES)
+@pytest.mark.parametrize("kind", some_by_day(STRIKES, of=2))
 def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
     notice = recorded(kind, tmp_path)
     rules, limits = STRIKES[kind]

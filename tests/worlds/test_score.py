@@ -146,6 +146,7 @@ def test_what_others_print_is_read(tool: str, ask: object, tmp_path: Path) -> No
     assert ask(empty) == NOTHING
 
 
+@pytest.mark.nightly
 def test_bundles_are_scored_by_their_truths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A world's two captures, as a run leaves them in its bundle."""
     number = 4
