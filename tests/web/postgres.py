@@ -15,15 +15,18 @@ from typing import Any, Self
 
 import psycopg
 import pytest
+from spread import some_by_day
 from web.workers import descendants, let_go
 
 UNPRIVILEGED = ("postgres", "nobody")
 """User that runs the server if the tests run as root, which PostgreSQL refuses."""
 
 
-SQLITE_BY_DAY = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
-ON_BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
-"""For tests in which the databases differ: locks, claims, concurrent changes, SQL dialect."""
+SQLITE_BY_DAY = some_by_day(["sqlite", "postgres"], of=2)
+ON_BOTH = pytest.mark.parametrize("database_url", some_by_day(["postgres", "sqlite"], of=2), indirect=True)
+"""For tests in which the databases differ: locks, claims, concurrent changes, SQL dialect. By day only on
+PostgreSQL: all other tests run on SQLite.
+"""
 
 
 class Postgres:

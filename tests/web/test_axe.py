@@ -70,6 +70,7 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
         check_all(page, path)
 
 
+@pytest.mark.nightly
 @seen_by_day(1440, "light")
 def test_axe_finds_nothing_on_pages_that_few_services_have(
     serve: Serve, open_page: OpenPage, browser: Browser, dataset: Path, width: int, theme: str

@@ -41,6 +41,7 @@ def redraw(page: Page, act: str) -> Request:
     return request
 
 
+@pytest.mark.nightly
 def test_buttons_go_from_loss_to_loss(page: Page) -> None:
     expect(page.get_by_text(f"Lost between a and b: {LOST} of")).to_be_visible()
     first = page.evaluate(SHOWN)

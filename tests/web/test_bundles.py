@@ -136,6 +136,7 @@ def test_a_form_with_a_bundle_leads_to_the_bundle(client: TestClient, both_ends:
     assert (answer.status_code, answer.headers["location"]) == (303, f"/bundles/{bundle}")
 
 
+@pytest.mark.nightly
 def test_no_page_judges_one_end_against_the_other(client: TestClient, both_ends: bytes) -> None:
     entry = upload(client, both_ends, "both.zip", tag=["lab"])
     receiver, sender = of_bundle(client, entry)
@@ -157,6 +158,7 @@ def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: b
     assert blobs(client) == []
 
 
+@pytest.mark.nightly
 def test_bundles_and_single_files_form_one_case(client: TestClient) -> None:
     """A case of two bundles with equal member names, and of a single capture."""
     one, two, alone = (many_connections(count) for count in (1, 2, 3))

@@ -12,6 +12,7 @@ from live import until
 from playwright.sync_api import expect
 from reference import ROOT
 from scapy.layers.inet import TCP
+from spread import some_by_day
 from web.browsing import OpenPage, Serve
 from web.crafted import CLIENT, SERVER, analysed, many_connections, segment, written, zero_window_connection
 from web.test_journey import check
@@ -83,7 +84,7 @@ def words(page: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page)))
 
 
-@pytest.mark.parametrize("name", ["slow-reader", "loss-1-percent", "idle-restart", "window-scaling"])
+@pytest.mark.parametrize("name", some_by_day(["slow-reader", "idle-restart", "loss-1-percent", "window-scaling"], of=2))
 def test_the_answer_comes_first_with_its_numbers(served: TestClient, name: str) -> None:
     path = LAB / f"{name}.pcap.gz"
     id = analysed(served, path.read_bytes(), path.name)
@@ -128,6 +129,7 @@ def test_findings_of_a_kind_are_one_group(served: TestClient) -> None:
     assert page.count('<article class="finding') == len(kinds)
 
 
+@pytest.mark.nightly
 def test_causes_stand_between_the_answer_and_the_connections(served: TestClient) -> None:
     """Each port that failed is a cause; other findings are one cause for each kind."""
     for data in (failed_connections(9, 4), many_stalls()):
@@ -195,7 +197,7 @@ def test_numbers_say_whether_they_are_of_the_capture_or_of_a_connection(served: 
     assert tcpwin.analyze(path).summary.carried not in answer
 
 
-@pytest.mark.parametrize("name", ["slow-reader", "window-scaling"])
+@pytest.mark.parametrize("name", some_by_day(["slow-reader", "window-scaling"], of=2))
 def test_a_link_shows_the_same_answer_without_links(served: TestClient, name: str) -> None:
     path = LAB / f"{name}.pcap.gz"
     id = analysed(served, path.read_bytes(), path.name)

@@ -97,6 +97,7 @@ def test_a_cluster_analyses_cancels_and_replaces_a_worker(
             assert result(client, id)["total"] == CONNECTIONS
 
 
+@pytest.mark.nightly
 def test_without_a_scheduler_the_capture_says_so(make_server: MakeServer, capture: bytes) -> None:
     _, address = make_server(TCPWIN_EXECUTOR="dask://127.0.0.1:1")
     with closing(asked(address)) as client:

@@ -102,6 +102,7 @@ def test_the_first_screen_has_the_answer_and_the_figure(show: Serve, open_page: 
     expect(page.locator("[data-tab=budget]")).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.nightly
 def test_a_phone_shows_answer_and_fix_first(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(STALL)
     page = open_page(address, width=375, has_touch=True)

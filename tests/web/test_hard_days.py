@@ -187,6 +187,7 @@ def test_two_servers_on_one_database(
     assert httpx2.get(f"{host(database_url=url)}/readyz", timeout=HANG_S).status_code == 200
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sig", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGQUIT])
 def test_a_database_that_ends_in_mid_work(
     postgres: Postgres, tmp_path: Path, capture: bytes, sig: signal.Signals
@@ -305,6 +306,7 @@ def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None
     analysed(client, capture)
 
 
+@pytest.mark.nightly
 def test_a_sparse_file_of_ten_gigabytes(host: Host, tmp_path: Path, capture: bytes) -> None:
     """Only its first block is on disk; copying or storing it would take ten gigabytes."""
     given = tmp_path / "given"

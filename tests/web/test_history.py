@@ -96,6 +96,7 @@ def test_frames_are_marked_and_stored_in_the_address(show: Serve, open_page: Ope
     expect(marked.locator("th")).to_have_text("3,049")
 
 
+@pytest.mark.nightly
 def test_labels_of_neighbouring_frames_do_not_cover_each_other(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)

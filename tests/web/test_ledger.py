@@ -265,6 +265,7 @@ def test_an_owners_next_connection_outlasts_those_of_strangers() -> None:
     assert sum(each.is_dropped for each in strangers) == 40 - 6
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("many_sockets")
 def test_a_flood_of_new_connections_closes_none_of_the_owners(make_server: MakeServer) -> None:
     """At 256 descriptors, from a network each, with half a request each."""

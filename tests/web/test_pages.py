@@ -96,6 +96,7 @@ def test_theme_and_clock_are_chosen_and_kept(show: Serve, open_page: OpenPage, c
     assert page.evaluate("getComputedStyle(document.querySelector('.bar')).backgroundColor") == "rgb(18, 22, 27)"
 
 
+@pytest.mark.nightly
 def test_a_table_is_sorted_and_searched_in_its_place(serve: Serve, open_page: OpenPage) -> None:
     address, (id,) = serve(many_connections(3000))
     page = open_page(address)
@@ -159,6 +160,7 @@ def middle_of_a_segment(page: Page) -> tuple[float, float]:
     return found[0], found[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [pytest.param(375, marks=pytest.mark.nightly), 1280])
 def test_the_mouse_zooms_down_to_single_segments(show: Serve, open_page: OpenPage, width: int) -> None:
     address, (id,) = show((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())

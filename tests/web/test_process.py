@@ -61,6 +61,7 @@ def test_a_broken_off_upload_leaves_nothing(host: Host, tmp_path: Path, capture:
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_the_number_of_progress_streams_is_limited(host: Host, tmp_path: Path) -> None:
     address = host(workers=1)
     place = urlsplit(address)
@@ -93,6 +94,7 @@ def test_the_number_of_progress_streams_is_limited(host: Host, tmp_path: Path) -
         until(lambda: watch(streams, id).status == 200)
 
 
+@pytest.mark.nightly
 def test_uploads_interrupted_by_a_kill_are_listed_and_can_resume(
     make_server: MakeServer,
     host: Host,
@@ -194,6 +196,7 @@ def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) 
     assert "Traceback" not in errors
 
 
+@pytest.mark.nightly
 def test_a_database_that_cannot_be_used_is_reported_in_words(tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "tcpwin-web"
     url = "postgresql://me:secret@127.0.0.1:9/x"
@@ -223,6 +226,7 @@ def test_other_reasons_not_to_start_are_reported_in_words() -> None:
         assert (done.exit_code, says in done.output, "secret" in done.output) == (2, True, False), done.output
 
 
+@pytest.mark.nightly
 def test_analyses_of_one_caller_do_not_delay_another(host: Host, tmp_path: Path, capture: bytes) -> None:
     address = host(workers=1)
 

@@ -133,6 +133,7 @@ def test_a_service_waits_for_the_workers_of_a_killed_one(tmp_path: Path) -> None
     executor.shutdown()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sig", [signal.SIGQUIT, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])
 def test_an_upload_that_loses_postgresql(
     postgres: Postgres, host: Host, capture: bytes, sig: signal.Signals, caplog: pytest.LogCaptureFixture, capfd: Any

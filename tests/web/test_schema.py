@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
+from cases import all_cases
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from web.crafted import API, analysed, capture_bytes
@@ -19,11 +19,17 @@ from tcpwin_web import Settings, create_app
 # This stream lasts as long as an analysis waits.
 ENDLESS = f"{API}/captures/{{capture_id}}/progress"
 
-# Nothing is opened before the application is started.
-DESCRIBED = schemathesis.openapi.from_dict(create_app(Settings(data=Path("never-started"))).openapi())
-schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
 SENT = ("method", "url", "headers", "params", "json")
-OPERATIONS = [found.ok() for found in DESCRIBED.get_all_operations()]
+
+
+def operations() -> Iterator[Any]:
+    # Collecting the tests needs none of this.
+    import schemathesis
+
+    # Nothing is opened before the application is started.
+    described = schemathesis.openapi.from_dict(create_app(Settings(data=Path("never-started"))).openapi())
+    schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+    return (each for each in (found.ok() for found in described.get_all_operations()) if each.path != ENDLESS)
 
 
 @pytest.fixture(scope="module", params=SQLITE_BY_DAY)
@@ -41,9 +47,7 @@ def known(served: TestClient) -> str:
     return analysed(served, capture_bytes())
 
 
-@pytest.mark.parametrize(
-    "operation", [each for each in OPERATIONS if each.path != ENDLESS], ids=lambda each: f"{each.method} {each.path}"
-)
+@all_cases("operation", operations, ids=lambda each: f"{each.method} {each.path}")
 def test_no_request_makes_the_service_fail(operation: Any, served: TestClient, known: str) -> None:
     @given(case=operation.as_strategy())
     @settings(

@@ -111,6 +111,7 @@ def test_guests_are_counted(running: Running) -> None:
         assert status(ask(stack, running.address, f"{API}{made['path']}", source="127.0.3.2")) == 200
 
 
+@pytest.mark.nightly
 def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
     running: Running, tool: Callable[[str], str]
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_collector_must_be_named(environment: dict[str, str], wanted: bool) ->
     assert is_wanted(environment) == wanted
 
 
+@pytest.mark.nightly
 def test_missing_packages_are_said_before_anything_is_served(tmp_path: Path) -> None:
     code = (
         "import importlib.abc, sys\n"

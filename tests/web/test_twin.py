@@ -49,6 +49,7 @@ def ended(client: TestClient, id: str, **query: Any) -> dict[str, Any]:
     return dict(until(look))
 
 
+@pytest.mark.nightly
 @built
 def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     client = make_client()
@@ -106,6 +107,7 @@ def test_who_asks_in_the_same_moment_waits_for_the_same_run(make_client: MakeCli
     assert client.portal.call(ask_at_once) == ({"waiting"}, 1)
 
 
+@pytest.mark.nightly
 @built
 def test_a_twin_that_runs_is_cancelled(make_client: MakeClient) -> None:
     client = make_client()
@@ -238,6 +240,7 @@ def test_who_may_add_captures_may_run_twins() -> None:
     assert needed_scope("POST", f"{path}/figure") is Scope.ADMIN
 
 
+@pytest.mark.nightly
 @built
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1440, "light")])
 def test_a_twin_is_run_in_the_browser(show: Serve, open_page: OpenPage, width: int, scheme: str) -> None:

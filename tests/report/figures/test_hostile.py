@@ -100,6 +100,7 @@ def test_a_page_cannot_be_left_by_a_name(hostile: tcpwin.Analysis, tmp_path: Pat
     assert page.count("alert(1)</script>") == 0
 
 
+@pytest.mark.nightly
 def test_a_browser_shows_names_as_text(hostile: tcpwin.Analysis, tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("chromium")
     out = tmp_path / "hostile.svg"

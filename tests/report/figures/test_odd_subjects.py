@@ -64,7 +64,7 @@ def draw_all(analysis: tcpwin.Analysis, **options: Any) -> None:
                 assert is_valid(figures.draw(name, connection, **span))
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("subject", some_by_day(SUBJECTS))
 def test_few_packets(subject: str, tmp_path: Path) -> None:
     path = tmp_path / "few.pcap"
     wrpcap(str(path), SUBJECTS[subject])
@@ -118,7 +118,7 @@ def test_an_instant_makes_no_rate(subject: str, tmp_path: Path) -> None:
     assert nothing(figure) == "all of it has the same timestamp, so there is no rate"
 
 
-@pytest.mark.parametrize("path", some_by_day(READABLE, of=6), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(READABLE, of=12), ids=name_of)
 def test_bundled_captures(path: Path) -> None:
     draw_all(tcpwin.analyze(path))
 

@@ -47,6 +47,7 @@ def shown(page: Page) -> list[str]:
     return page.locator(".xtick text").all_text_contents()
 
 
+@pytest.mark.nightly
 def test_browsers(browser: Browser) -> None:
     page = browser.new_page()
     page.set_default_timeout(HANG_S * 1000)

@@ -51,7 +51,7 @@ def test_every_packet_is_there_and_means_the_same(path: Path, tmp_path: Path) ->
         assert list(again.findings) == [each for each in analysis.findings if each.code != "TW605"]
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=6, first=1), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=12, first=1), ids=name_of)
 def test_tshark_reads_comments_at_the_right_frames(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     tshark, out = tool("tshark"), tmp_path / "out.pcapng"
     analysis = tcpwin.analyze(path)

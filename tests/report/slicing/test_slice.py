@@ -68,7 +68,7 @@ def test_a_connection_alone_has_the_same_answer(path: Path, tmp_path: Path) -> N
         assert [frames[event.frame - 1] for event in alone.events] == [event.frame for event in connection.events]
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=6, first=5), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=12, first=5), ids=name_of)
 def test_tshark_agrees_frame_for_frame(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     tshark, out = tool("tshark"), tmp_path / "out.pcapng"
     analysis = analyze(path)
@@ -126,6 +126,7 @@ def test_a_span_of_a_connection_keeps_its_handshake(tmp_path: Path) -> None:
     assert alone.connections[0].a_to_b.window_scale.shift == connection.a_to_b.window_scale.shift
 
 
+@pytest.mark.nightly
 def test_a_span_of_the_capture_has_every_packet(tmp_path: Path) -> None:
     capture = tmp_path / "odd.pcapng"
     capture.write_bytes(odd_capture(1))

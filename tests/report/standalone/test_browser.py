@@ -90,7 +90,7 @@ def test_every_figure_is_drawn_from_disk_without_a_request(
         (BUNDLE, "light"),
         pytest.param(BUNDLE, "dark", marks=pytest.mark.nightly),
         pytest.param(MANY, "light", marks=pytest.mark.nightly),
-        (MANY, "dark"),
+        pytest.param(MANY, "dark", marks=pytest.mark.nightly),
     ],
     ids=lambda each: getattr(each, "name", each),
 )
@@ -105,6 +105,7 @@ def test_axe_finds_nothing_serious(browser: Browser, pages: Callable[[Path], Pat
         assert [each for each in told if each[1] in ("serious", "critical")] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [375, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1280, 2560))])
 @pytest.mark.parametrize("capture", some_by_day([BUNDLE, LOSSY, MANY]), ids=name_of)
 def test_nothing_sticks_out_at_the_side(
@@ -143,6 +144,7 @@ def paper(page: Page) -> str:
     return found
 
 
+@pytest.mark.nightly
 def test_the_theme_follows_the_system_and_can_be_switched(browser: Browser, pages: Callable[[Path], Path]) -> None:
     with opened(browser, pages(BUNDLE), theme="dark") as page:
         draw_all(page)
@@ -196,6 +198,7 @@ def test_the_search_takes_several_words(browser: Browser, pages: Callable[[Path]
         assert page.locator("#matches").inner_text() == "65 rows"
 
 
+@pytest.mark.nightly
 def test_links_lead_to_findings_connections_and_rows(browser: Browser, pages: Callable[[Path], Path]) -> None:
     with opened(browser, pages(BUNDLE), fragment="#finding-TW201-0-b") as page:
         assert "zero-window-stall" in page.locator(":target").inner_text()
@@ -225,6 +228,7 @@ def test_all_can_be_done_by_keys(browser: Browser, pages: Callable[[Path], Path]
         assert {"id", "copy"} <= stops
 
 
+@pytest.mark.nightly
 def test_print_shows_what_is_folded_and_no_tools(
     browser: Browser, pages: Callable[[Path], Path], tmp_path: Path
 ) -> None:
@@ -243,6 +247,7 @@ def test_print_shows_what_is_folded_and_no_tools(
     assert 100_000 < out.stat().st_size < 5_000_000
 
 
+@pytest.mark.nightly
 def test_a_pdf_that_its_tags_would_make_too_large_has_none(tool: Callable[[str], str]) -> None:
     tool("chromium")
     row = "<tr>" + "<td>1</td>" * 17 + "</tr>"

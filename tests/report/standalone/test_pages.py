@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
+from spread import some_by_day
 from web.test_capture_page import STALLS, many_stalls
 
 import tcpwin
@@ -32,7 +33,7 @@ def test_findings_of_a_kind_are_shown_once() -> None:
     assert f"<b>×{STALLS}</b>, 19.6 s in all" in page
 
 
-@pytest.mark.parametrize("name", ["", "bundles/slow-reader.zip", "wild/many-short.pcap.gz"])
+@pytest.mark.parametrize("name", some_by_day(["", "bundles/slow-reader.zip", "wild/many-short.pcap.gz"]))
 def test_a_pdf_has_at_most_twelve_pages(tool: Callable[[str], str], name: str) -> None:
     tool("chromium")
     report = tcpwin.analyze(CAPTURES / name if name else many_stalls()).report()

@@ -113,7 +113,7 @@ def expected(analysis: tcpwin.Analysis) -> Iterator[list[str]]:
             ]
 
 
-@pytest.mark.parametrize("capture", some_by_day(WHOLE, of=8), ids=name_of)
+@pytest.mark.parametrize("capture", some_by_day(WHOLE, of=12), ids=name_of)
 def test_fields_say_what_python_says(capture: Path, desk: Desk, tool: Callable[[str], str]) -> None:
     plain = desk.take(capture, tool)
     before = plain.read_bytes()
@@ -162,6 +162,7 @@ def test_a_missing_index_is_reported_in_the_first_packet_only(desk: Desk) -> Non
     assert desk.problem(KEEP_ALIVE)[1] == sentence
 
 
+@pytest.mark.nightly
 def test_an_index_is_named_by_a_preference(desk: Desk) -> None:
     shutil.copy(KEEP_ALIVE, desk.home)
     index = desk.index(desk.home / KEEP_ALIVE.name)
@@ -174,6 +175,7 @@ def test_an_index_is_named_by_a_preference(desk: Desk) -> None:
     assert said == f"tshark: tcpwin: {sentence}"
 
 
+@pytest.mark.nightly
 def test_the_index_of_another_capture_is_not_believed(desk: Desk, tool: Callable[[str], str]) -> None:
     plain = desk.take(LOSS, tool)
     index = desk.index(plain)
