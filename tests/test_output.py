@@ -17,6 +17,7 @@ from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpw
 from live import HANG_S, until
 from reference import AS_ROOT
 from report.figures.drawn import connection
+from spread import some_by_day
 
 from tcpwin.cli.program import COMMANDS, cli
 from tcpwin.errors import OutputError
@@ -148,7 +149,7 @@ def ctrl_c(interrupting: Interrupting) -> Iterator[Interrupting]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("at", ["open", "os.chown", "os.rename"])
+@pytest.mark.parametrize("at", some_by_day(["open", "os.chown", "os.rename"], first=2))
 @pytest.mark.parametrize("arguments", ASKED, ids=lambda call: f"{call[0]}-{call[-1]}")
 def test_ctrl_c_leaves_no_half(
     arguments: tuple[object, ...], at: str, ctrl_c: Interrupting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -356,7 +357,7 @@ def test_each_command_prints() -> None:
     assert sorted(PRINTERS) == sorted(commands())
 
 
-@pytest.mark.parametrize("command", PRINTERS)
+@pytest.mark.parametrize("command", some_by_day(PRINTERS))
 def test_a_closed_pipe_is_not_a_failure(command: str, tmp_path: Path) -> None:
     """With `| head`: no message, no partial file, and exit status 0 or that of a finding."""
     read, write_end = os.pipe()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli.command import CAPTURES, KEEP_ALIVE, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S
 
@@ -221,6 +222,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_names_in_filters_are_not_looked_up() -> None:
     words = ("host example.invalid", "host (a.b)", "src x.y.z", "host secretdata", "port 80 or dst secretdata")
     texts = refusals(CAPTURES, *(("analyze_capture", {"capture": SLOW, "filter": word}) for word in words), starts=True)

@@ -13,6 +13,7 @@ import pytest
 from cases import all_cases
 from cli.command import SLOW_READER, refused, tcpwin
 from hosts.joined import SECOND_NS, Transfer, copied_run, moved, ss_text, write_pcap
+from spread import some_by_day
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 RUN = copied_run("slow-reader")
@@ -164,7 +165,7 @@ def test_a_capture_is_refused_as_snapshot(tmp_path: Path) -> None:
     assert f"{capture}: binary, not text" in refused("analyze", SLOW_READER, "--with", capture)
 
 
-@pytest.mark.parametrize("offset", ["7200s", "+7200s", "2h", "120min", "7200000ms"])
+@pytest.mark.parametrize("offset", some_by_day(["7200s", "+7200s", "2h", "120min", "7200000ms"]))
 def test_an_offset_is_given_with_its_unit(tmp_path: Path, offset: str) -> None:
     path = tmp_path / "ss_snd.txt"
     path.write_text(moved(ss_text(RUN, "snd"), -7200 * SECOND_NS))

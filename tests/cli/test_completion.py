@@ -1,6 +1,8 @@
 """Shell completion of partial words."""
 
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from cases import all_cases
@@ -11,7 +13,8 @@ def offered(words: str) -> list[str]:
     """Return bash's completions for the last word of a line."""
     count = len(words.split(" ")) - 1
     env = {"_TCPWIN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
-    done = tcpwin(env=env)
+    with patch.dict(os.environ, env):
+        done = tcpwin()
     assert done.stderr == b""
     return [line.partition(",")[2] for line in done.stdout.decode().splitlines() if line]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cli.command import refused, tcpwin
 from live import HANG_S
+from spread import some_by_day
 
 from tcpwin.cli import doctor
 from tcpwin.cli.doctor import FEATURES
@@ -121,7 +122,7 @@ def test_packages_that_do_not_load_are_broken(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["is_well"] is False
 
 
-@pytest.mark.parametrize("name", ["recording", "wireshark", "image", "pdf", "lab"])
+@pytest.mark.parametrize("name", some_by_day(["recording", "wireshark", "image", "pdf", "lab"]))
 def test_programs_that_are_not_there(name: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "BROWSER_PATH"}
     done = tcpwin("doctor", name, "--json", env={**environment, "PATH": str(tmp_path)})

@@ -9,6 +9,7 @@ import click
 import pytest
 from cli.command import TCPWIN, tcpwin
 from live import HANG_S
+from spread import some_by_day
 
 from tcpwin.cli.man import manual_pages
 from tcpwin.cli.program import cli
@@ -92,7 +93,7 @@ def test_what_would_be_a_request_is_text(tool: Callable[[str], str], tmp_path: P
     assert r".so /etc/passwd and 'quoted \fBnot bold\fR -1 code." in shown
 
 
-@pytest.mark.parametrize("is_on_path", [True, False])
+@pytest.mark.parametrize("is_on_path", some_by_day([True, False], of=2))
 def test_pages_are_installed_where_man_looks_or_the_path_is_printed(
     is_on_path: bool, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from analysis.bundled import READABLE, name_of, rows_of
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
 from live import HANG_S
+from spread import some_by_day
 
 TEXTS = {"direction", "src", "dst", "events"}
 COLUMNS = [
@@ -51,7 +52,7 @@ def from_jsonl(data: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(READABLE), ids=name_of)
 def test_formats_hold_the_same(path: Path, tmp_path: Path) -> None:
     rows = rows_of(path)
     assert from_csv(tcpwin("packets", path).stdout) == rows
@@ -193,6 +194,7 @@ def test_rows_are_those_of_tshark(tool: Any) -> None:
         assert row["ack"] == int(ack or 0) or not row["flags"] & 0x10
 
 
+@pytest.mark.nightly
 def test_memory_of_parquet_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """As a whole table, 500,000 more rows took about 100 MB more."""
     short, long = (write_ping_pong(tmp_path, count) for count in (100_000, 600_000))

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
+from spread import some_by_day
 
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
 
@@ -43,7 +44,7 @@ def test_a_page_is_small_and_drawn(tmp_path: Path, tool: Callable[[str], str]) -
     assert b"receive window" in shown.partition(b'class="main-svg"')[2]
 
 
-@pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF-")])
+@pytest.mark.parametrize(("ending", "begins"), some_by_day([("png", b"\x89PNG"), ("pdf", b"%PDF-")], of=2))
 def test_images(tmp_path: Path, tool: Callable[[str], str], ending: str, begins: bytes) -> None:
     tool("chromium")
     out = tmp_path / f"window.{ending}"
@@ -52,6 +53,7 @@ def test_images(tmp_path: Path, tool: Callable[[str], str], ending: str, begins:
     assert out.read_bytes().startswith(begins)
 
 
+@pytest.mark.nightly
 def test_an_image_has_the_size_asked_for(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("chromium")
     out = tmp_path / "rtt.svg"

@@ -17,6 +17,7 @@ import pytest
 from cases import all_cases
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S, is_asleep, until
+from spread import some_by_day
 
 FULL = Path("/dev/full")
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
@@ -137,7 +138,7 @@ def test_interrupt_while_standard_input_is_awaited(command: str) -> None:
     assert said.strip() == b"tcpwin: interrupted"
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("name", some_by_day(ODD_NAMES))
 def test_file_names_of_all_kinds(name: bytes, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     path.write_bytes(KEEP_ALIVE.read_bytes())
@@ -191,29 +192,31 @@ def test_encodings_that_lack_a_character() -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--help"],
-        ["--version"],
-        ["analyze", KEEP_ALIVE],
-        ["analyze", "--json", KEEP_ALIVE],
-        ["bdp", "--rate", "100Mbit", "--rtt", "50ms"],
-        ["check", KEEP_ALIVE],
-        ["check", "--format", "github", KEEP_ALIVE],
-        ["check", "--format", "json", KEEP_ALIVE],
-        ["check", "--format", "junit", KEEP_ALIVE],
-        ["check", "--format", "sarif", KEEP_ALIVE],
-        ["compare", KEEP_ALIVE, KEEP_ALIVE],
-        ["explain", "TW201"],
-        ["fields"],
-        ["lab", "list"],
-        ["nstat", "--only", "receiver", BUNDLE],
-        ["packets", KEEP_ALIVE],
-        ["packets", "--format", "jsonl", SLOW_READER],
-        ["reference"],
-        ["report", "--format", "md", KEEP_ALIVE],
-        ["rules"],
-        ["ss", BUNDLE],
-    ],
+    some_by_day(
+        [
+            ["--help"],
+            ["--version"],
+            ["analyze", KEEP_ALIVE],
+            ["analyze", "--json", KEEP_ALIVE],
+            ["bdp", "--rate", "100Mbit", "--rtt", "50ms"],
+            ["check", KEEP_ALIVE],
+            ["check", "--format", "github", KEEP_ALIVE],
+            ["check", "--format", "json", KEEP_ALIVE],
+            ["check", "--format", "junit", KEEP_ALIVE],
+            ["check", "--format", "sarif", KEEP_ALIVE],
+            ["compare", KEEP_ALIVE, KEEP_ALIVE],
+            ["explain", "TW201"],
+            ["fields"],
+            ["lab", "list"],
+            ["nstat", "--only", "receiver", BUNDLE],
+            ["packets", KEEP_ALIVE],
+            ["packets", "--format", "jsonl", SLOW_READER],
+            ["reference"],
+            ["report", "--format", "md", KEEP_ALIVE],
+            ["rules"],
+            ["ss", BUNDLE],
+        ]
+    ),
     ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
 )
 def test_a_full_disk_is_said_in_one_line(arguments: list[object]) -> None:

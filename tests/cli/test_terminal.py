@@ -16,6 +16,7 @@ import pytest
 from cases import all_cases
 from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN
 from live import HANG_S
+from spread import some_by_day
 
 LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 STALL = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
@@ -78,6 +79,7 @@ def test_a_terminal_has_colour_and_no_line_beyond_its_width(command: str) -> Non
 RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "arguments",
     [("compare", STALL, LOSSY), ("pair", RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz")],
@@ -95,6 +97,7 @@ def test_two_captures_are_coloured_as_well(arguments: tuple[str, ...]) -> None:
 SLOW_SOCKETS = CAPTURES / "bundles" / "slow-reader.zip"
 
 
+@pytest.mark.nightly
 @all_cases(
     "arguments",
     [
@@ -187,7 +190,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("say", [in_pipe, on_terminal], ids=["pipe", "terminal"])
-@pytest.mark.parametrize("command", ["analyze", "check"])
+@pytest.mark.parametrize("command", some_by_day(["analyze", "check"], of=2))
 def test_several_connections_stand_in_a_table_the_costliest_first(command: str, say: object) -> None:
     """The slow reader lost most, then the lossy path, then the stall of 4.14 s; 65 short connections lost nothing."""
     assert callable(say)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from cases import all_cases
+from cli import command
 
 import tcpwin
 from tcpwin import _engine
@@ -169,17 +168,15 @@ def test_pages_quote_commands() -> None:
 
 
 @all_cases(("page", "arguments", "quoted"), quotations())
-def test_quoted_output_is_what_the_command_prints(page: str, arguments: str, quoted: str) -> None:
+def test_quoted_output_is_what_the_command_prints(
+    page: str, arguments: str, quoted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page quotes complete lines in order, and may omit lines in between."""
-    done = subprocess.run(
-        [Path(sys.executable).parent / "tcpwin", *arguments.split()],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "200"},
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    printed = iter(done.stdout.splitlines())
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "200")
+    done = command.tcpwin(*arguments.split())
+    assert done.returncode == 0, done.stderr
+    printed = iter(done.stdout.decode().splitlines())
     missing = [line for line in quoted.splitlines() if line not in printed]
     assert missing == [], page
 

@@ -7,6 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from spread import some_by_day
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 SHOWN = {
@@ -33,7 +34,7 @@ def test_stored_notebooks_have_no_outputs(name: str) -> None:
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", some_by_day(SHOWN))
 def test_a_notebook_runs(name: str) -> None:
     notebook: Any = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     client = NotebookClient(

@@ -29,22 +29,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.nightly
 def test_every_page_and_every_rule_is_there(site: Path) -> None:
     pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
     pages |= {f"rules/{code}.html" for code in all_rules()} | {"rules/index.html", "readme.html", "dashboard.html"}
     assert {page for page in pages if not (site / page).is_file()} == set()
 
 
+@pytest.mark.nightly
 def test_the_api_has_every_public_name(site: Path) -> None:
     ids = set(re.findall(r'<h2 id="([^"]+)"', (site / "api.html").read_text(encoding="utf8")))
     assert {name for name in tcpwin.__all__ if not any(each.endswith(f".{name}") for each in ids)} == set()
 
 
+@pytest.mark.nightly
 def test_every_command_lists_its_options(site: Path) -> None:
     page = (site / "commands.html").read_text(encoding="utf8")
     assert {name for name in COMMANDS if f'id="tcpwin-{name}' not in page} == set()
 
 
+@pytest.mark.nightly
 def test_a_search_finds_rules_and_the_api(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}

@@ -74,6 +74,7 @@ def test_mypy(programs: Path) -> None:
     assert errors == wanted, done.stdout
 
 
+@pytest.mark.nightly
 def test_pyright(programs: Path) -> None:
     command = [Path(sys.executable).with_name("basedpyright"), "--outputjson", "--pythonpath", sys.executable]
     done = subprocess.run(
