@@ -26,41 +26,62 @@ const CUT: f64 = 0.7;
 /// size of the last loss (fast convergence, RFC 9438 §4.7), and keeps at least `CUT` of it.
 pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     let most_bytes = flat_most_bytes(records);
-    let flat = |most: u32| mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
-    let mut runs = runs_within(records, &most_bytes, mss, FLAT_ROUNDS, flat);
-    let even = |_| mss.saturating_sub(1);
-    runs.extend(runs_within(records, &most_bytes, mss, EVEN_ROUNDS, even));
+    let mut runs = Vec::new();
+    let mut from = 0;
+    while from < records.len() {
+        let band = |most: u32| mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
+        let run = length_within(&records[from..], &most_bytes[from..], band);
+        if run >= FLAT_ROUNDS {
+            runs.extend(held(from..from + run, records, mss));
+        } else if run >= EVEN_ROUNDS {
+            let rest = from..from + run;
+            runs.extend(even_run(rest, records, &most_bytes, mss));
+        }
+        from += run.max(1);
+    }
     runs.extend(capped_runs(records, &most_bytes, mss));
     runs
 }
 
-/// Return runs of at least `least_rounds` whose flights differ by at most `band`, a function of the largest.
-fn runs_within(
+/// Return the number of rounds from the first whose flights differ by at most `band`, a function of the largest.
+fn length_within(records: &[Record], most_bytes: &[u32], band: impl Fn(u32) -> u32) -> usize {
+    let (mut least, mut most) = (u32::MAX, 0);
+    (records.iter().zip(most_bytes))
+        .take_while(|(record, most_bytes)| {
+            (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
+            is_free(record) && may_be_held(record, **most_bytes) && most - least <= band(most)
+        })
+        .count()
+}
+
+/// Return a run of rounds if its flight is large enough not to be constant by chance, and does not drift.
+fn held(run: Range<usize>, records: &[Record], mss: u32) -> Option<Range<usize>> {
+    let is_large = records[run.start].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
+    let is_still = drift_bytes(&records[run.clone()]) <= i64::from(mss) * FLAT_DRIFT;
+    (is_large && is_still).then_some(run)
+}
+
+/// Return the first run of at least [`EVEN_ROUNDS`] rounds in a range whose flights are the same to within a segment.
+/// After a loss, so few rounds may be those of a window that has not begun to grow again.
+fn even_run(
+    range: Range<usize>,
     records: &[Record],
     most_bytes: &[u32],
     mss: u32,
-    least_rounds: usize,
-    band: impl Fn(u32) -> u32,
-) -> Vec<Range<usize>> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    while from < records.len() {
-        let (mut least, mut most) = (u32::MAX, 0);
-        let run = (records[from..].iter())
-            .zip(&most_bytes[from..])
-            .take_while(|(record, most_bytes)| {
-                (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
-                is_free(record) && may_be_held(record, **most_bytes) && most - least <= band(most)
-            })
-            .count();
-        let rounds = &records[from..from + run];
-        let is_large = records[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
-        if run >= least_rounds && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
-            runs.push(from..from + run);
+) -> Option<Range<usize>> {
+    let mut from = range.start;
+    while from + EVEN_ROUNDS <= range.end {
+        let rest = from..range.end;
+        let run = length_within(&records[rest.clone()], &most_bytes[rest], |_| {
+            mss.saturating_sub(1)
+        });
+        let is_after_loss = |record: &Record| record.item == SenderState::AfterLoss;
+        if run >= EVEN_ROUNDS && !records[from..from + run].iter().any(is_after_loss) {
+            return held(from..from + run, records, mss);
         }
         from += run.max(1);
     }
-    runs
+    None
 }
 
 /// Return whether nothing was lost and neither the window nor the application limited the sender.

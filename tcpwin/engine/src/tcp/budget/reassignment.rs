@@ -377,14 +377,16 @@ pub fn reassignments(
 /// (`forced_push`, net/ipv4/tcp.c).
 fn keeps_the_window_full(record: &Record) -> bool {
     let fills = u64::from(record.peak_bytes) * FILLS.1 >= u64::from(record.window_bytes) * FILLS.0;
+    if !fills || record.window_bytes == 0 {
+        return false;
+    }
     let ((part, whole), trip_ns) = match record.delay_us {
         0 => (SILENT_UNMEASURED, record.elapsed_ns),
         delay_us => (SILENT, i64::from(delay_us) * 1000),
     };
     let is_long = record.gap_ns.saturating_mul(whole) >= trip_ns.saturating_mul(part);
     // A full window silences the sender.
-    let is_silent = is_long && record.gap_ns > record.full_ns;
-    fills && record.window_bytes > 0 && !is_silent
+    !(is_long && record.gap_ns > record.full_ns)
 }
 
 /// Return whether the flight came within a segment of the window's edge.
