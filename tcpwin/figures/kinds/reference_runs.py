@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tcpwin.figures.drawing.request import Request
 
 SECOND_NS = 1_000_000_000
+RUN_COLOURS = [colour for colour in SERIES_COLOURS if colour != COLOURS["goodput"]]
 DASHES = ("dash", "dot", "dashdot", "longdash")
 """Dash of each run, by its place, so that they differ without colour, too."""
 
@@ -53,7 +54,7 @@ def draw(request: Request) -> Panel:
                 "name": fit.role,
                 "x": times.astype(np.float32),
                 "y": rates.astype(np.float32),
-                "line": {"color": SERIES_COLOURS[place], "dash": DASHES[place], "width": 1.8, "shape": "vh"},
+                "line": {"color": RUN_COLOURS[place], "dash": DASHES[place], "width": 1.8, "shape": "vh"},
                 "hovertemplate": f"%{{y:,.4~r}} bit/s at %{{x:.3f}} s<extra>{fit.role}: {fit.run.full_name}</extra>",
             }
         )
