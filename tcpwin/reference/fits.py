@@ -1,8 +1,8 @@
 """The runs of the library that show a transfer as it is, with its limit lifted, and as good as its path gets.
 
-In: a measured transfer. Out: Fits, with the distances of each run, or the reason why there is none. Runs are matched by
-cause, never by result: a run with the same limit, about the same round trip, and about the same window, loss, pace or
-rate. Its throughput then says whether the transfer's is usual for that cause.
+In: a measured transfer. Out: Fits, with the distances of each run, or the reason why there is none. A run is matched by
+cause: the same limit, about the same round trip, and about the same window, loss or path. Its throughput then says
+whether the transfer's is usual for that cause. Only an application's pace is both cause and result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEAST_BYTES = 100_000
 
 AS_YOU_ARE, ONE_CHANGE, BEST = "as you are", "one change better", "as good as the path gets"
 OTHER_KERNEL = "on the other kernel"
-_CAPACITY = ("path_rate",)
+PATH_RATE = "path_rate"
 
 
 class Distance(NamedTuple):
@@ -137,7 +137,7 @@ _CAUSES = {
         power=-0.5,
         rtt_power=-1,
     ),
-    "path_rate": _Cause("rate of the path", _path_rate, _path_payload, rate_text),
+    PATH_RATE: _Cause("rate of the path", _path_rate, _path_payload, rate_text),
     "path_policer": _Cause("rate of the policer", _path_rate, lambda run: run.policer_bps, rate_text),
     "receiver_application": _Cause("pace of the reader", _goodput, lambda run: run.goodput_bps, rate_text),
     "sender_application": _Cause("pace of the sender", _goodput, lambda run: run.goodput_bps, rate_text),
@@ -151,7 +151,7 @@ _CAUSES = {
     ),
     "receiver_memory": _Cause("rate of the path", _path_rate, _path_payload, rate_text, NEAR_LOSS),
 }
-"""What decides the throughput, by limit. Rates of links are compared as the payload that they carry."""
+"""What decides the throughput, by limit. A link's rate counts as the payload that it can carry."""
 
 
 def find_fits(measured: Measured) -> Fits:
@@ -194,7 +194,7 @@ def _as_you_are(measured: Measured) -> tuple[Fit | None, str | None]:
     yours = cause.yours(measured)
     if not yours:
         return None, f"The capture does not show the {cause.name}, by which a run is chosen."
-    if cause.text is rate_text and yours > FASTEST_PATH_BPS * cause.most and measured.limit in _CAPACITY:
+    if measured.limit == PATH_RATE and yours > FASTEST_PATH_BPS * cause.most:
         return None, f"The lab's paths carry up to {rate_text(FASTEST_PATH_BPS)}; this one {rate_text(yours)}."
     rows = []
     for run in library().values():
@@ -239,7 +239,7 @@ def _path_apart(measured: Measured, run: LabRun) -> float:
 
 def _one_change(measured: Measured, best: Fit | None) -> Fit | None:
     """Return a run over such a path without the limit, with about the throughput that the limit's cost predicts."""
-    if not measured.is_problem or not measured.cost_ns or measured.limit in _CAPACITY:
+    if not measured.is_problem or not measured.cost_ns or measured.limit == PATH_RATE:
         return None
     left_ns = measured.duration_ns - measured.cost_ns
     if left_ns <= 0:
@@ -290,7 +290,7 @@ def _best(measured: Measured) -> Fit | None:
     if not rows:
         return None
     _, run, theirs = min(rows, key=lambda row: (row[0], row[1].name))
-    if run.goodput_bps < (measured.goodput_bps or 0.0) / USUAL:
+    if run.goodput_bps <= (measured.goodput_bps or 0.0):
         return None
     at = Distance(
         "rate of the path", rate_text(measured.path_rate_bps), rate_text(theirs), abs(log2(rate_bps / theirs))

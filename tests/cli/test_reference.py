@@ -10,7 +10,7 @@ from cases import all_cases
 from cli.command import CAPTURES, SLOW_READER, refused, tcpwin
 
 from tcpwin.reference import library, references
-from tcpwin.units import share_text, time_text
+from tcpwin.units import rate_text, share_text, time_text
 
 
 def lines_of(*arguments: object) -> list[str]:
@@ -173,7 +173,7 @@ def test_the_runs_of_the_library() -> None:
         "  path: 200 ms, 10 Mbit/s, queue 250 kB",
         "  buffers: receive 75 kB, send 6.29 MB",
         "  cubic, Linux 6.1.192, 1 run",
-        f"  carried: 1 MB in {time_text(run.duration_ns)}, 1.33 Mbit/s",
+        f"  carried: 1 MB in {time_text(run.duration_ns)}, {rate_text(run.goodput_bps)}",
         f"  limited by: receive window ({share_text(run.share)} of the time, certain, cost {time_text(run.cost_ns)})",
         "repeat it: tcpwin lab run library/window-200ms-1.5mbps",
     ]

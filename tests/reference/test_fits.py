@@ -181,3 +181,5 @@ def test_no_run_contradicts_the_verdict(
     if (run := found.run(ONE_CHANGE)) is not None:
         assert run.limit != limit
         assert run.goodput_bps > goodput_bps
+    if (run := found.run(BEST)) is not None:
+        assert run.goodput_bps > goodput_bps
