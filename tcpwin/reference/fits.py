@@ -22,7 +22,7 @@ from tcpwin.units import bytes_text, rate_text, share_text, time_text
 NEAR_RTT, NEAR_CAUSE, NEAR_VOLUME, NEAR_LOSS = 2.0, 1.5, 3.0, 2.5
 """Largest ratios between a transfer and a run: round trip; window, pace or rate; size; share of lost segments."""
 USUAL = 1.5
-"""Largest ratio of both throughputs; beyond it something else is at work, and the run would mislead."""
+"""Largest ratio of both throughputs; beyond it the run would mislead: something else is at work, or chance."""
 FASTEST_PATH_BPS = 1e9 * PAYLOAD_SHARE
 """Payload rate of the library's fastest path. Nothing is known about what a faster one would change."""
 LEAST_BYTES = 100_000
@@ -214,7 +214,7 @@ def _as_you_are(measured: Measured) -> tuple[Fit | None, str | None]:
     if _ratio(measured.goodput_bps or 1.0, run.goodput_bps) > USUAL:
         return None, (
             f"The nearest run with this limit carried {rate_text(run.goodput_bps)}, yours "
-            f"{rate_text(measured.goodput_bps or 0.0)}: something else is at work, so it is not shown."
+            f"{rate_text(measured.goodput_bps or 0.0)}: too far apart to compare."
         )
     at = Distance(cause.name, cause.text(yours), cause.text(theirs), abs(log2(yours / theirs)))
     return _fit(AS_YOU_ARE, measured, run, [at]), None
