@@ -11,10 +11,18 @@ use crate::tcp::path::history::Record;
 const FLAT_ROUNDS: usize = 16;
 const FLAT_SEGMENTS: u32 = 3;
 const FLAT_PART: u32 = 16;
-const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
-/// Minimum length of a run of flights of one size to within a segment.
+/// A congestion window grows by half a segment per round at least, so the mean flights of two halves of a run differ by
+/// a quarter of a segment for each of its rounds. Half of that is too little to be a congestion window.
+const DRIFT_ROUNDS: usize = 8;
+/// The same in segments after a loss: CUBIC grows ever more slowly up to the size of its window then.
+const DRIFT_AFTER_LOSS: usize = 2;
+/// Number of rounds at the start of a run in which the flight may still have grown to its size.
+const SETTLING_ROUNDS: usize = 2;
+/// Minimum length of a run of even flights: they differ by less than two segments, or by this part.
 const EVEN_ROUNDS: usize = 8;
+const EVEN_SEGMENTS: u32 = 2;
+const EVEN_PART: u32 = 256;
 /// At least one round in this many must reach the cap, and at least one in this many of those must lie in each half of
 /// the run.
 const CAPPED_PART: usize = 3;
@@ -31,16 +39,41 @@ pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     while from < records.len() {
         let band = |most: u32| mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
         let run = length_within(&records[from..], &most_bytes[from..], band);
-        if run >= FLAT_ROUNDS {
-            runs.extend(held(from..from + run, records, mss));
-        } else if run >= EVEN_ROUNDS {
-            let rest = from..from + run;
-            runs.extend(even_run(rest, records, &most_bytes, mss));
+        if run >= EVEN_ROUNDS {
+            let whole = from..from + run;
+            let is_lossless = most_bytes[whole.end - 1] == u32::MAX;
+            let mut found = held(whole.clone(), FLAT_ROUNDS, is_lossless, records, mss);
+            if is_lossless {
+                found = found.or_else(|| even_run(whole, records, &most_bytes, mss));
+            }
+            runs.extend(found);
         }
         from += run.max(1);
     }
     runs.extend(capped_runs(records, &most_bytes, mss));
-    runs
+    if runs.is_empty() {
+        return runs;
+    }
+    let lossless = most_bytes.partition_point(|most| *most == u32::MAX);
+    let each = runs.into_iter();
+    each.map(|run| extended(run, &records[..lossless], mss))
+        .collect()
+}
+
+/// Return the run with the rounds next to it whose flight was nearly as large: another limit of theirs would have gained
+/// no more than the rest.
+fn extended(run: Range<usize>, lossless: &[Record], mss: u32) -> Range<usize> {
+    let Some(rounds) = lossless.get(run.clone()) else {
+        return run;
+    };
+    let cap = rounds
+        .iter()
+        .fold(0, |most, record| record.peak_bytes.max(most));
+    let sizes = cap - cap / FLAT_PART..cap.saturating_add(mss);
+    let is_near = |record: &&Record| is_free(record) && sizes.contains(&record.peak_bytes);
+    let earlier = lossless[..run.start].iter().rev().take_while(is_near);
+    let later = lossless[run.end..].iter().take_while(is_near);
+    run.start - earlier.count()..run.end + later.count()
 }
 
 /// Return the number of rounds from the first whose flights differ by at most `band`, a function of the largest.
@@ -54,30 +87,51 @@ fn length_within(records: &[Record], most_bytes: &[u32], band: impl Fn(u32) -> u
         .count()
 }
 
-/// Return a run of rounds if its flight is large enough not to be constant by chance, and does not drift.
-fn held(run: Range<usize>, records: &[Record], mss: u32) -> Option<Range<usize>> {
-    let is_large = records[run.start].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
-    let is_still = drift_bytes(&records[run.clone()]) <= i64::from(mss) * FLAT_DRIFT;
-    (is_large && is_still).then_some(run)
+/// Return a run of rounds, without those in which its flight was still growing, if it is long enough, and its flight is
+/// large enough not to be constant by chance, and does not drift.
+fn held(
+    run: Range<usize>,
+    least_rounds: usize,
+    is_lossless: bool,
+    records: &[Record],
+    mss: u32,
+) -> Option<Range<usize>> {
+    if run.len() < least_rounds
+        || records[run.start].peak_bytes < mss.saturating_mul(FLAT_LEAST_SEGMENTS)
+    {
+        return None;
+    }
+    let last = run.end - least_rounds;
+    let is_still = |start: &usize| {
+        let rounds = &records[*start..run.end];
+        let most_segments = if is_lossless {
+            rounds.len() / DRIFT_ROUNDS
+        } else {
+            DRIFT_AFTER_LOSS
+        };
+        drift_bytes(rounds) <= i64::from(mss) * most_segments as i64
+    };
+    let start = (run.start..=last.min(run.start + SETTLING_ROUNDS)).find(is_still)?;
+    Some(start..run.end)
 }
 
-/// Return the first run of at least [`EVEN_ROUNDS`] rounds in a range whose flights are the same to within a segment.
-/// After a loss, so few rounds may be those of a window that has not begun to grow again.
+/// Return the first run of at least [`EVEN_ROUNDS`] even flights in a range before the first loss: after a loss, so few
+/// rounds may be those of a window that has not begun to grow again.
 fn even_run(
     range: Range<usize>,
     records: &[Record],
     most_bytes: &[u32],
     mss: u32,
 ) -> Option<Range<usize>> {
+    let least_bytes = mss.saturating_mul(EVEN_SEGMENTS).saturating_sub(1);
     let mut from = range.start;
     while from + EVEN_ROUNDS <= range.end {
         let rest = from..range.end;
-        let run = length_within(&records[rest.clone()], &most_bytes[rest], |_| {
-            mss.saturating_sub(1)
-        });
-        let is_after_loss = |record: &Record| record.item == SenderState::AfterLoss;
-        if run >= EVEN_ROUNDS && !records[from..from + run].iter().any(is_after_loss) {
-            return held(from..from + run, records, mss);
+        let band = |most: u32| least_bytes.max(most / EVEN_PART);
+        let run = length_within(&records[rest.clone()], &most_bytes[rest], band);
+        let found = held(from..from + run, EVEN_ROUNDS, true, records, mss);
+        if found.is_some() {
+            return found;
         }
         from += run.max(1);
     }

@@ -24,6 +24,9 @@ const SILENT: (i64, i64) = (3, 4);
 /// The same part of a round, or of several that were merged, if no RTT was measured in it.
 const SILENT_UNMEASURED: (i64, i64) = (1, 8);
 
+/// A constant flight is the window's if at most this part of the window was free.
+const NEAR_WINDOW_PART: u32 = 16;
+
 /// A sender's own queue has drained once it was silent for this part of the delay; the rest is the path's round trip and
 /// the flight itself.
 const DRAINED: (i64, i64) = (3, 4);
@@ -104,6 +107,7 @@ struct Facts {
     is_window_full_of_unread: bool,
     keeps_window_full: bool,
     comes_to_window: bool,
+    nears_window: bool,
     /// Whether the path marked packets, and the flight has not regained its size since.
     is_asked_for_less: bool,
     /// Whether a bottleneck is known; otherwise all fields below are false.
@@ -160,7 +164,7 @@ impl Facts {
             Case::WindowNearRate | Case::FlightAtWindow | Case::ShortSegments => {
                 SenderState::WindowFull
             }
-            Case::ConstantFlight if self.comes_to_window => SenderState::WindowFull,
+            Case::ConstantFlight if self.nears_window => SenderState::WindowFull,
             Case::ConstantFlight => SenderState::SendBuffer,
             Case::BelowRate => self.otherwise,
             Case::HeldNearRate | Case::AsCharged => self.item,
@@ -228,6 +232,7 @@ impl Observer<'_> {
             is_window_full_of_unread: reader == ReaderState::FillingWindow,
             keeps_window_full: keeps_the_window_full(record),
             comes_to_window: comes_to_the_window(record, self.mss),
+            nears_window: nears_the_window(record, self.mss),
             is_asked_for_less: false,
             has_rate: self.bottleneck.is_some(),
             is_policed: false,
@@ -394,6 +399,13 @@ fn comes_to_the_window(record: &Record, mss: u32) -> bool {
     record.window_bytes > 0
         && record.full_ns > 0
         && record.peak_bytes.saturating_add(mss) > record.window_bytes
+}
+
+/// Return whether a constant flight leaves so little of the window free that the window decides its size: Linux sends no
+/// burst of which only a part fits (`tcp_tso_should_defer`, net/ipv4/tcp_output.c).
+fn nears_the_window(record: &Record, mss: u32) -> bool {
+    let free_bytes = record.window_bytes.saturating_sub(record.peak_bytes);
+    record.window_bytes > 0 && free_bytes < mss.max(record.window_bytes / NEAR_WINDOW_PART)
 }
 
 #[cfg(test)]

@@ -273,11 +273,42 @@ fn a_flight_that_does_not_grow_is_the_buffers() {
     assert_eq!(moved(&[flat; 8]).len(), 8, "to the byte");
     assert_eq!(moved(&[flat; 7]), []);
     let about = |round: u32| Record {
-        peak_bytes: 30_000 + (round % 2) * 1_500,
+        peak_bytes: 30_000 + (round % 2) * 2_500,
         ..flat
     };
     assert_eq!(moved(&(0..16).map(about).collect::<Vec<_>>()).len(), 16);
     assert_eq!(moved(&(0..15).map(about).collect::<Vec<_>>()), []);
+}
+
+/// A send buffer's flights differ by parts of a burst: 300 ms, 10 MB, in a lab where only the send buffer was small. Its
+/// first rounds are still those of a flight that grows.
+#[test]
+fn an_uneven_flight_that_does_not_grow_is_the_buffers_unless_something_was_lost() {
+    let round = |peak_bytes| Record {
+        delivered_bytes: 40_000,
+        peak_bytes,
+        ..ROUND
+    };
+    let uneven = |segments: u32| round(10_000_000 + segments * MSS);
+    let sizes = [0, 12, 12, 0, 12, 12, 0, 12, 12];
+    let steady: Vec<_> = sizes.into_iter().map(uneven).collect();
+    assert_eq!(moved(&steady).len(), 9);
+    let grown: Vec<_> = (0..9).map(|place| uneven(place * 2)).collect();
+    assert_eq!(
+        moved(&grown),
+        [],
+        "two segments a round are a window's growth"
+    );
+    let settling = [[round(9_600_000), round(9_900_000)].as_slice(), &steady].concat();
+    assert_eq!(moved(&settling).len(), 11);
+    let far = [[round(9_000_000)].as_slice(), &steady].concat();
+    assert_eq!(moved(&far).len(), 9);
+    let loss = Record {
+        losses: 1,
+        item: SenderState::AfterLoss,
+        ..round(20_000_000)
+    };
+    assert_eq!(moved(&[[loss].as_slice(), &steady].concat()), []);
 }
 
 #[test]
@@ -304,13 +335,18 @@ fn a_flight_that_stays_the_same_because_it_comes_to_the_window_is_the_windows() 
         assert_eq!(unknown.len(), 1);
         assert_eq!(unknown[0].into, SenderState::WindowFull);
     }
-    let with_room = Record {
-        window_bytes: 31_000,
+    // A burst of which only a part fits waits, so the flight stays below the edge.
+    let never_full = Record {
+        window_bytes: 31_990,
+        full_ns: 0,
         ..flat
     };
+    assert_eq!(into(never_full, 16), [SenderState::WindowFull; 16]);
+    let with_room = Record {
+        window_bytes: 32_000,
+        ..never_full
+    };
     assert_eq!(into(with_room, 16), [SenderState::SendBuffer; 16]);
-    let never_full = Record { full_ns: 0, ..flat };
-    assert_eq!(into(never_full, 16), [SenderState::SendBuffer; 16]);
 }
 
 #[test]
