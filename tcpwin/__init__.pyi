@@ -28,6 +28,8 @@ from tcpwin.limits import analyze as analyze
 from tcpwin.limits import compare as compare
 from tcpwin.pairing import Pairing as Pairing
 from tcpwin.pairing import pair as pair
+from tcpwin.paths import Effect as Effect
 from tcpwin.paths import WhatIf as WhatIf
+from tcpwin.paths import judge_change as judge_change
 from tcpwin.paths import whatif as whatif
 from tcpwin.version import __version__ as __version__

@@ -11,6 +11,7 @@ from tcpwin.cli.io import colour_option, show
 from tcpwin.cli.options import SELECTION, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rules import chosen_rules
+from tcpwin.cli.whatif import Setting
 
 SCHEMA = "tcpwin/comparison/1"
 _FAILING = ("worse", "unmatched")
@@ -27,6 +28,15 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.command(cls=WithSnapshots)
 @click.argument("old", type=click.Path(allow_dash=True), metavar="OLD")
 @click.argument("new", type=click.Path(allow_dash=True), metavar="NEW")
+@click.option(
+    "--change",
+    "changes",
+    type=Setting(),
+    multiple=True,
+    metavar="END.NAME=VALUE",
+    help="What was changed, as for `tcpwin whatif --set`: receiver.tcp_rmem=32M; adds what it was predicted to bring; "
+    "may be repeated.",
+)
 @click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with OLD.")
 @click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with NEW.")
 @capture_options("window_scales", *SELECTION, "member")
@@ -53,6 +63,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 def compare(
     old: str,
     new: str,
+    changes: tuple[tuple[str, str], ...],
     with_old: tuple[str, ...],
     with_new: tuple[str, ...],
     options: CaptureOptions,
@@ -65,6 +76,10 @@ def compare(
     """Compare the same workload before (OLD) and after (NEW) a change: better, worse or the same, and why.
 
     OLD and NEW are captures or bundles. Connections are paired by server, order, size and duration.
+
+    With --change, also say what the change was predicted to bring to the pair that lost most time, and what it brought.
+
+    `tcpwin compare before.zip after.zip --change receiver.tcp_rmem=32M`
     """
     if old == new == "-":
         raise click.UsageError("standard input (-) can be read once")
@@ -83,15 +98,27 @@ def compare(
     )
     found = [check(analysis, chosen=rules) for analysis in (before, after)]
     comparison = judge(before, after, old_findings=found[0], new_findings=found[1], tolerance=tolerance)
+    effect = None
+    if changes:
+        from tcpwin.paths import ChangeError, judge_change
+
+        try:
+            effect = judge_change(before, after, changes, comparison=comparison, tolerance=tolerance)
+        except ChangeError as error:
+            raise click.UsageError(str(error)) from None
     if form == "json":
         import json
 
         from tcpwin.limits import plain
 
         document = {"schema": SCHEMA, "old": before.name, "new": after.name, **plain(comparison)}
+        if effect is not None:
+            from tcpwin.paths import describe_effect
+
+            document["effect"] = describe_effect(effect)
         click.echo(json.dumps(document, indent=1))
     else:
         from tcpwin.render import render_comparison
 
-        show([render_comparison(before, after, comparison, limit=limit)], colour)
+        show([render_comparison(before, after, comparison, limit=limit, effect=effect)], colour)
     return EXIT_PROBLEM if fail_on == "worse" and comparison.verdict in _FAILING else 0

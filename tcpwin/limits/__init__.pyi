@@ -18,6 +18,8 @@ from tcpwin.limits.claims import is_part_of as is_part_of
 from tcpwin.limits.columns import budget_columns as budget_columns
 from tcpwin.limits.columns import verdict_columns as verdict_columns
 from tcpwin.limits.columns import verdict_parts as verdict_parts
+from tcpwin.limits.comparison import MIN_DELAY_NS as MIN_DELAY_NS
+from tcpwin.limits.comparison import TOLERANCE as TOLERANCE
 from tcpwin.limits.comparison import Change as Change
 from tcpwin.limits.comparison import Comparison as Comparison
 from tcpwin.limits.comparison import FindingChange as FindingChange

@@ -5,7 +5,8 @@ does that.
 """
 
 from tcpwin.paths.changes import LIFTABLE, ChangeError, Changes, read_changes
-from tcpwin.paths.document import WHATIF_SCHEMA, describe_path, describe_whatif
+from tcpwin.paths.document import WHATIF_SCHEMA, describe_effect, describe_path, describe_whatif
+from tcpwin.paths.effect import Effect, judge_change
 from tcpwin.paths.ends import End, ends_of, host_of
 from tcpwin.paths.model import PAYLOAD_SHARE
 from tcpwin.paths.path import QUEUE, RANDOM, SEND_SHARE, Known, Path, fit_path, path_rows
@@ -20,6 +21,7 @@ __all__ = [
     "WHATIF_SCHEMA",
     "ChangeError",
     "Changes",
+    "Effect",
     "End",
     "Known",
     "Path",
@@ -27,11 +29,13 @@ __all__ = [
     "Range",
     "WhatIf",
     "WhatIfError",
+    "describe_effect",
     "describe_path",
     "describe_whatif",
     "ends_of",
     "fit_path",
     "host_of",
+    "judge_change",
     "path_rows",
     "read_changes",
     "whatif",

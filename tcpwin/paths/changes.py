@@ -144,6 +144,14 @@ def read_changes(
     )
 
 
+def size_of(setting: str, value: str | None) -> int | str | None:
+    """Return a setting's value in a form to compare: the largest of its sizes in bytes, else its text."""
+    if value is None or setting not in ("tcp_rmem", "tcp_wmem"):
+        return None if value is None else " ".join(value.split()).removeprefix("+")
+    size = _SIZE.fullmatch(value.split()[-1])
+    return value if size is None else int(size[1]) * _UNITS[size[2].lower()]
+
+
 def _read(setting: str, value: str) -> dict[str, int | str | bool]:
     value = " ".join(value.split())
     if setting in ("tcp_rmem", "tcp_wmem"):

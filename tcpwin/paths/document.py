@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from tcpwin.limits import describe_verdict
+from tcpwin.paths.effect import Effect
 from tcpwin.paths.path import Path
 from tcpwin.paths.prediction import Prediction, WhatIf
 
@@ -29,6 +30,12 @@ def describe_whatif(found: WhatIf) -> dict[str, Any]:
         "each": [_prediction(each) for each in found.each],
         "unsaid": [{"limit": limit, "reason": reason} for limit, reason in found.unsaid],
     }
+
+
+def describe_effect(effect: Effect) -> dict[str, Any]:
+    """Describe a change that was made: its prediction, what came of it, and what limits now."""
+    prediction = None if effect.prediction is None else _prediction(effect.prediction)
+    return {**_plain(effect), "prediction": prediction}
 
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:

@@ -115,6 +115,34 @@ def test_json() -> None:
     assert read["goodput_ratio"] == goodput["new"] / goodput["old"]
 
 
+def test_a_change_is_compared_with_what_it_was_predicted_to_bring() -> None:
+    change = ("--change", "receiver.tcp_rmem=6M")
+    told = lines(SLOW, FAST, *change)
+    assert told[3].startswith("Better: ")
+    assert told[4].startswith("Change: With receiver.tcp_rmem=6M, 79.9 Mbit/s (")
+    assert ") were predicted instead of 6.03 Mbit/s; it carries 84.9 Mbit/s: as predicted. Now limited by " in told[4]
+    read = json.loads(tcpwin("compare", SLOW, FAST, *change, "--format", "json").stdout, parse_constant=pytest.fail)
+    effect = read["effect"]
+    assert (effect["verdict"], effect["changes"]) == ("as predicted", ["receiver.tcp_rmem=6M"])
+    assert effect["predicted"]["low"] <= effect["new"] <= effect["predicted"]["high"]
+    assert effect["prediction"]["gain_ns"] > 0
+    assert f"Change: {effect['text']}" == told[4]
+
+
+@all_cases(
+    ("arguments", "message"),
+    [
+        ((SLOW, FAST, "--change", "tcp_rmem=6M"), "'tcp_rmem' names no end"),
+        ((SLOW, FAST, "--change", "receiver.tcp_rmem"), "is not a setting with its value"),
+        ((SLOW, FAST, "--change", "sender.tcp_rmem=6M"), "bounds nothing here"),
+    ],
+)
+def test_an_invalid_change_is_a_usage_error(arguments: tuple[object, ...], message: str) -> None:
+    done = tcpwin("compare", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+
+
 def test_without_partners() -> None:
     told = lines(SLOW_READER, MANY_SHORT)
     assert told[3].startswith("Unmatched: ")

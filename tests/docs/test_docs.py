@@ -107,7 +107,7 @@ def known_names() -> set[str]:
     listed |= {field.name for kind in (CapturedPath, Prediction) for field in fields(kind)} | {"gain_ns"}
     listed |= {field.name for kind in (Twin, TwinRun) for field in fields(kind)} | {"captured_bps"}
     listed |= {field.name for field in fields(Round)}
-    listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"} | tools_of_agents()
+    listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns", *dir(tcpwin)} | tools_of_agents()
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tcpwin.limits import Analysis, Change, Comparison, Connection, FindingChange, Pair, advice_label, role_of
+from tcpwin.paths import Effect
 from tcpwin.render.view.finding import arrow_of
 from tcpwin.render.view.verdict import VerdictView, view_verdict
 from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
@@ -39,13 +40,19 @@ SAME = 0.005
 """Maximum relative difference of factors that are shown as equal."""
 
 
-def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:
-    """Render a comparison with the `limit` pairs that changed most."""
+def render_comparison(
+    old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10, effect: Effect | None = None
+) -> Iterator[str]:
+    """Render a comparison with the `limit` pairs that changed most, and the effect of a change."""
     yield name_text(f"old  {old.name}: {count_text(len(old), 'connection')}")
     yield name_text(f"new  {new.name}: {count_text(len(new), 'connection')}")
     yield ""
     yield headline(comparison)
-    if comparison.path_changes:
+    if effect is not None:
+        at = "" if len(comparison.pairs) == 1 else f" (old #{effect.old_connection}, new #{effect.new_connection})"
+        yield f"Change{at}: {effect.text}"
+        yield from (f"    But {doubt}." for doubt in effect.doubts)
+    if comparison.path_changes and effect is None:
         yield (
             f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
             "the path may explain part of the difference."
