@@ -41,6 +41,8 @@ LEAST_BYTES = 100_000
 FULL_SHARE = 0.7
 """Share of the life: if the path was full for less, a faster one may meet another limit."""
 BY_PATH = ("path_rate", "path_policer")
+PAUSING = ("sender_application", "requester_application", "idle")
+"""Limits whose time is pauses of the sender, after which it starts again slowly."""
 
 
 class WhatIfError(TcpwinError):
@@ -222,7 +224,9 @@ class _Case:
             likely, low, high, binds, more = self._changed(life, changes)
             doubts += more
         floor = self._floor_ns(changes)
-        if limit is not None and floor > likely * (1 + ERROR):
+        if limit is not None and self._is_open(life, limit):
+            likely, low, high = max(likely, min(floor, high)), min(low, floor), max(high, float(life.total_ns))
+        elif limit is not None and floor > likely * (1 + ERROR):
             doubts.append(f"slow start alone takes {time_text(floor)}, which the cost of a limit does not include")
         if limit is None:
             likely = max(likely, floor)
@@ -237,13 +241,16 @@ class _Case:
 
     def _lifted(self, life: Life, limit: str) -> tuple[float, float, float, str]:
         """Lift one limit alone, with the verdict's cost."""
-        carrying_ns = life.times_ns.get(limit, 0) - life.silent_ns.get(limit, 0)
-        if not life.carried.path_bps and carrying_ns > ERROR * life.total_ns:
-            raise WhatIfError(self._unknown_path)
         gain = life.gain(limit)
-        total = life.total_ns
+        total, restarts = life.total_ns, _restarts_ns(life, limit)
         after = live(life, self.path, Changes(lifted=(limit,)), choices(self.path, life, Changes())[0])
-        return total - gain.likely_ns, total - gain.high_ns, total - gain.low_ns, _binding(after)
+        likely, low = total - gain.likely_ns - restarts, total - gain.high_ns - restarts
+        return likely, low, total - gain.low_ns, _binding(after)
+
+    def _is_open(self, life: Life, limit: str) -> bool:
+        """Whether the rate without a limit depends on a path whose rate the capture does not show."""
+        carrying_ns = life.times_ns.get(limit, 0) - life.silent_ns.get(limit, 0)
+        return not life.carried.path_bps and carrying_ns > ERROR * life.total_ns
 
     def _changed(self, life: Life, changes: Changes) -> tuple[float, float, float, str, list[str]]:
         """Apply all changes together."""
@@ -290,6 +297,18 @@ class _Case:
                 doubts.append("the capture does not show how the application behaves without its own pace")
             if limit == "path_policer":
                 doubts.append("the capture does not show what the path carries without the policer")
+            elif self._is_open(life, limit):
+                doubts.append(
+                    "the capture does not show what the path carries, only that it carries "
+                    f"{rate_text(self.data.goodput_bps)}: give it with --rate"
+                )
+        times = life.times_ns
+        if "receiver_window" in changes.lifted and times.get("receiver_application", 0) > ERROR * life.total_ns:
+            doubts.append("a larger window also takes what a reader that pauses does not read at once")
+        if "send_buffer" in changes.lifted and times.get("sender_application", 0) > ERROR * life.total_ns:
+            doubts.append("a writer that waits for room in the send buffer may write sooner with a larger one")
+        if "congestion_control" in changes.lifted and times.get("path_rate", 0) > FULL_SHARE * life.total_ns:
+            doubts.append("a larger congestion window may take a larger share of a path that others use, too")
         if changes.rmem_max_bytes is not None:
             end, seen = self.path.receiver, life.carried.window_bytes
             own = end.sizes("tcp_rmem")
@@ -353,6 +372,15 @@ class _Case:
     def _goodput(self, duration_ns: float, idle_ns: float) -> float:
         """Return the goodput during the time with data; time before and after it is unchanged."""
         return float(self.life.carried.bytes) * 8e9 / max(duration_ns - idle_ns, duration_ns / 10, 1.0)
+
+
+def _restarts_ns(life: Life, limit: str) -> float:
+    """Return the time of restarts after idle that would not happen without an application's pauses: its part of all."""
+    if limit not in SELF_PACED or limit not in PAUSING:
+        return 0.0
+    times = life.times_ns
+    pauses = sum(times.get(each, 0) for each in PAUSING)
+    return times.get("idle_restart", 0) * times.get(limit, 0) / max(pauses, 1)
 
 
 def _binding(after: Lived) -> str:

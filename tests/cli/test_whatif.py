@@ -44,9 +44,12 @@ def test_the_document_has_what_python_has() -> None:
     assert found["each"][0]["gain_ns"] == found["verdict"]["cost_ns"]
 
 
+OPEN = ("--set", "receiver.tcp_rmem=64M", "--lift", "receiver_application")
+
+
 def test_what_the_capture_cannot_say_is_one_sentence() -> None:
     assert "no prediction is possible" in refused("whatif", KEEP_ALIVE)
-    assert "give it with --rate" in refused("whatif", SLOW_READER, "--lift", "receiver_application")
+    assert "give it with --rate" in refused("whatif", SLOW_READER, *OPEN)
     assert "no connection 9" in refused("whatif", SLOW_READER, "--connection", 9)
     assert "no TCP connection" in refused("whatif", CAPTURES / "broken" / "only-a-header.pcap")
 

@@ -148,10 +148,14 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
 def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
     """A slow reader never filled the path, so its capacity is unknown: the twin states its assumption."""
     lift = ("--lift", "receiver_application")
-    assert "does not show what its path carries" in refused("whatif", SLOW_READER, *lift)
-    answer = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
+    changed = (*lift, "--set", "receiver.tcp_rmem=64M")
+    assert "does not show what its path carries" in refused("whatif", SLOW_READER, *changed)
+    answer = json.loads(tcpwin("whatif", SLOW_READER, *changed, "--twin", tmp_path, "--json").stdout)
     assert "does not show what its path carries" in answer["refused"]
+    answer = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
     twin = answer["twin"]
+    predicted, ran = answer["prediction"]["duration_ns"], twin["duration_ns"]["likely"]
+    assert predicted["low"] <= ran <= predicted["high"]
     assert twin["is_twin"]
     assert twin["as_it_was"]["limit"] == "receiver_application"
     assert twin["as_it_was"]["zero_windows"] > 10

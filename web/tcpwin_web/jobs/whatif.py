@@ -99,7 +99,7 @@ def _describe(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
         "limit": LIMIT_NAMES[prediction.limit],
         "before_limit": LIMIT_NAMES[prediction.before_limit],
         "confidence": prediction.confidence,
-        "doubts": prediction.doubts,
+        "doubts": [_here(doubt) for doubt in prediction.doubts],
         "bar": _bar(0, duration.likely, longest_ns),
         "between": _bar(duration.low, duration.high, longest_ns),
     }
