@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,10 @@ from tcpwin.sources import public_name
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis
     from tcpwin.render import CaptureRow
+    from tcpwin.render.report import TwinView
+
+MOST_TWINS = 3
+"""Maximum number of connections of a report that are run: each takes from seconds to minutes."""
 
 
 @click.command(cls=WithSnapshots)
@@ -66,6 +71,14 @@ if TYPE_CHECKING:
     metavar="REPORT",
     help="Only check whether REPORT has these results (exit status 1 if not).",
 )
+@click.option(
+    "--twin",
+    "twin_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Also run connections that no run of the library is like in the lab's kernel, as they are and without their "
+    f"limit (at most {MOST_TWINS}); the bundles go to FOLDER.",
+)
 @click.option("--shift-times", is_flag=True, help="With --anonymize: move the first packet to 2000-01-01.")
 def report(
     captures: tuple[str, ...],
@@ -78,6 +91,7 @@ def report(
     theme: str,
     anonymize: bool,
     verify: str | None,
+    twin_folder: Path | None,
     shift_times: bool,
 ) -> int:
     """Write a report: summary, findings with evidence, the worst connections with figures, all others as a table.
@@ -94,8 +108,10 @@ def report(
     if shift_times and not anonymize:
         raise click.UsageError("--shift-times goes with --anonymize")
     files = separate(captures, options, merge=merge)
-    if files and (anonymize or verify is not None):
-        raise click.UsageError("--anonymize and --verify are for one capture")
+    if files and (anonymize or verify is not None or twin_folder is not None):
+        raise click.UsageError("--anonymize, --verify and --twin are for one capture")
+    if twin_folder is not None and anonymize:
+        raise click.UsageError("--twin does not go with --anonymize: its bundles have the capture's name and settings")
     if files and chosen:
         raise click.UsageError("--connection is for one capture: their numbers differ")
     if files:
@@ -125,6 +141,8 @@ def report(
 
             _, _, analysis = stack.enter_context(anonymized(analysis, shift_times=shift_times))
         made = Report(analysis, limit=max(limit, len(chosen)), chosen=chosen)
+        if twin_folder is not None:
+            made = replace(made, twins=_run_twins(made, twin_folder, Path(captures[0]).name.partition(".")[0]))
         if out is not None:
             made.write(out, form=form, theme=theme)
         elif form == "json":
@@ -134,6 +152,42 @@ def report(
             with output.opened() as file:
                 file.write(made.markdown() if form == "md" else made.html(theme=theme))
     return 0
+
+
+def _run_twins(report: Report, folder: Path, name: str) -> dict[int, TwinView]:
+    """Run a twin of each connection shown that has no run of the library like it."""
+    from tcpwin.cli.whatif import try_twin
+    from tcpwin.lab import LiftError, NetworkError, ScenarioError
+    from tcpwin.lab.twin import describe_twin
+    from tcpwin.paths import LIFTABLE, Changes
+    from tcpwin.render.report import TwinView
+
+    found: dict[int, TwinView] = {}
+    for view, comparison in zip(report.connections, report.comparisons, strict=True):
+        if len(found) == MOST_TWINS:
+            break
+        if comparison.lab is None or comparison.lab.why_not is None:
+            continue
+        id, verdict = view.connection.id, view.verdict
+        is_lifted = verdict.is_problem and verdict.limit in LIFTABLE
+        lifted = (verdict.limit,) if is_lifted else ()
+        changes = Changes(lifted=lifted, words=tuple(f"lift {limit}" for limit in lifted))
+        try:
+            twin = try_twin(report.analysis, view.connection, changes, folder, name, None)
+        except (LiftError, NetworkError, ScenarioError) as error:
+            found[id] = TwinView(id, f"No twin: {error}.")
+            continue
+        heads = ("", "captured", "twin" if twin.is_twin else "run (not a twin)", "with the change")
+        rows = [(words, *cells) for words, cells in twin.rows]
+        found[id] = TwinView(
+            id,
+            twin.text,
+            heads=heads[: len(rows[0])],
+            rows=rows,
+            doubts=twin.doubts,
+            document=describe_twin(twin),
+        )
+    return found
 
 
 def _verify(report: str, analysis: Analysis) -> int:

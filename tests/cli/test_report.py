@@ -38,6 +38,20 @@ def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None
     assert b"where the server's time went" in done.stdout
 
 
+def test_a_twin_needs_one_capture_with_its_names(tmp_path: Path) -> None:
+    twin = ("--twin", tmp_path / "runs", "-o", tmp_path / "r.html")
+    assert "does not go with --anonymize" in refused("report", SLOW_READER, *twin, "--anonymize", status=2)
+    assert "are for one capture" in refused("report", SLOW_READER, MANY_SHORT, *twin, status=2)
+
+
+def test_a_connection_with_a_run_like_it_gets_no_twin(tmp_path: Path) -> None:
+    """So none is run, whether the lab's kernel is built or not."""
+    out = tmp_path / "r.json"
+    assert tcpwin("report", SLOW_READER, "--twin", tmp_path / "runs", "-o", out).returncode == 0
+    assert "twins" not in json.loads(out.read_text(encoding="utf8"))
+    assert not (tmp_path / "runs").exists()
+
+
 def test_impossible_requests_are_refused(tmp_path: Path) -> None:
     assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", status=2)
     assert "is also an input file" in refused("report", SLOW_READER, "-o", SLOW_READER, "--format", "md", status=2)

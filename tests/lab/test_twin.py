@@ -172,6 +172,25 @@ def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
     assert "slow reader slow reader congestion window" in " ".join(said.split())
 
 
+@built
+@pytest.mark.nightly
+def test_a_report_runs_the_connections_that_no_run_is_like(tmp_path: Path) -> None:
+    """Reordering keeps the sender from growing as in the library's runs with the same losses, and from having a twin."""
+    capture = ROOT / "captures" / "runs" / "loss1_reorder_cubic_sack1" / "snd.pcap.gz"
+    runs, page, text, data = (tmp_path / name for name in ("runs", "r.html", "r.md", "r.json"))
+    for out in (page, text, data):
+        done = tcpwin("report", capture, "--twin", runs, "-o", out)
+        assert done.returncode == 0, done.stderr
+    [twin] = json.loads(data.read_text(encoding="utf8"))["twins"]
+    assert (twin["connection"], twin["is_twin"]) == (0, False)
+    assert twin["as_it_was"]["limit"] == "path_loss"
+    assert len(list(runs.glob("*.zip"))) == 1, "later reports use the first one's run"
+    for written in (page.read_text(encoding="utf8"), text.read_text(encoding="utf8")):
+        assert "Twins in the lab" in written
+        assert "it is not a twin and predicts nothing." in written
+        assert "run (not a twin)" in written
+
+
 def behaviour() -> Behaviour:
     analysis = analyze(LEFT, capture=CAPTURE)
     measured = measure_connection(analysis.connections[0])

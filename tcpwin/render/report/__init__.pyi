@@ -5,6 +5,7 @@ from tcpwin.render.report.html_page import render_page as render_page
 from tcpwin.render.report.pair_page import render_pair_page as render_pair_page
 from tcpwin.render.report.pdf import find_browser as find_browser
 from tcpwin.render.report.pdf import print_page as print_page
+from tcpwin.render.report.references import TwinView as TwinView
 from tcpwin.render.report.report import CONNECTIONS_SHOWN as CONNECTIONS_SHOWN
 from tcpwin.render.report.report import FORMS as FORMS
 from tcpwin.render.report.report import THEMES as THEMES

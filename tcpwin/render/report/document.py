@@ -49,6 +49,10 @@ def write_document(report: Report, out: IO[str]) -> None:
         "worst": worst,
         "notes": [asdict(note) for note in report.notes],
     }
+    if report.twins:
+        head["twins"] = [
+            {"connection": each.connection, "text": each.text, **each.document} for each in report.twins.values()
+        ]
     file = Hashing(out)
     file.write(json.dumps(plain(head))[:-1])
     file.write(', "findings": [')

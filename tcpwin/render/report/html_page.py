@@ -14,7 +14,7 @@ from tcpwin.limits import role_of
 from tcpwin.render.report.digest import seal
 from tcpwin.render.report.findings import view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
-from tcpwin.render.report.references import describe_lab, describe_likeness
+from tcpwin.render.report.references import describe_lab, describe_likeness, describe_twins
 from tcpwin.render.report.report import THEMES, Report
 from tcpwin.render.report.shell import fill, require
 from tcpwin.render.report.table import ConnectionTable, make_table
@@ -92,6 +92,7 @@ def _words(report: Report) -> dict[str, Any]:
         ],
         "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
         "lab": describe_lab(compared),
+        "twins": describe_twins(report.connections, report.twins),
         "like": like,
         "far": far,
         "hosts": hosts,
@@ -111,6 +112,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
         ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
         ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
         ("lab-runs", "The lab's runs", "", any(each.lab is not None and each.lab.found for each in report.comparisons)),
+        ("twins", "Twins", "", bool(report.twins)),
         ("references", "References", "", bool(report.shown_ids)),
         ("all", "All connections", f"{total:,}", bool(total)),
         ("hosts", "Hosts and settings", "", has_hosts),

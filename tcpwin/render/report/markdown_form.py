@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from tcpwin.render.report.findings import ReportFinding, view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, unread
-from tcpwin.render.report.references import FarView, LabView, LikeView, describe_lab, describe_likeness
+from tcpwin.render.report.references import (
+    FarView,
+    LabView,
+    LikeView,
+    TwinView,
+    describe_lab,
+    describe_likeness,
+    describe_twins,
+)
 from tcpwin.render.view.capture import WHOLE, quality_remarks
 from tcpwin.render.view.connection import RESENT_HEADINGS
 from tcpwin.render.view.finding import counts_line
@@ -45,6 +53,7 @@ def render_markdown(report: Report) -> Iterator[str]:
         yield from _connection(each, view_findings(report, each.findings))
     compared = list(zip(report.connections, report.comparisons, strict=True))
     yield from _lab_runs(describe_lab(compared))
+    yield from _twins(describe_twins(report.connections, report.twins))
     yield from _beside(*describe_likeness(compared))
     for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
@@ -171,6 +180,20 @@ def _lab_runs(told: Sequence[LabView]) -> Iterator[str]:
         yield from (*(f"- {plain(line)}" for line in each.says), "")
         if each.why_not:
             yield from (plain(each.why_not), "")
+
+
+def _twins(told: Sequence[TwinView]) -> Iterator[str]:
+    if told:
+        yield from ("## Twins in the lab's kernel", "")
+    for each in told:
+        yield from (f"### Connection {each.connection}: {plain(each.ends)}", "", plain(each.text), "")
+        if each.rows:
+            heads = tuple(map(plain, each.heads))
+            rows = [[plain(cell) for cell in row] for row in each.rows]
+            yield from (*_table(heads, rows, "l" + "r" * (len(heads) - 1)), "")
+        yield from (f"- {plain(begin(doubt))}." for doubt in each.doubts)
+        if each.doubts:
+            yield ""
 
 
 def _beside(told: Sequence[LikeView], far: Sequence[FarView]) -> Iterator[str]:

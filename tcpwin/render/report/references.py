@@ -7,9 +7,9 @@ reference, and the reasons why the others have none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.units import name_text
 
@@ -65,6 +65,27 @@ class LabView:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinView:
+    """A connection and runs like it in the lab's kernel, made for this report.
+
+    Attributes:
+        connection: its number; `ends` its ends, which the report adds.
+        text: what the runs show, or why there is none.
+        heads, rows: the behaviour of the capture and the runs; empty without a run.
+        doubts: reasons for doubt, one sentence each.
+        document: the twin as an object of a JSON document; empty without a run.
+    """
+
+    connection: int
+    text: str
+    ends: str = ""
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    doubts: Sequence[str] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FarView:
     """Connections without a sufficiently near reference, for one reason."""
 
@@ -98,6 +119,15 @@ def describe_lab(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> list[Lab
         )
         for view, comparison in pairs
         if (fits := comparison.lab) is not None and fits.text is not None
+    ]
+
+
+def describe_twins(views: Iterable[ConnectionView], twins: Mapping[int, TwinView]) -> list[TwinView]:
+    """Return the twins of the connections shown, with their ends."""
+    return [
+        replace(twins[view.connection.id], ends=view.ends, text=name_text(twins[view.connection.id].text))
+        for view in views
+        if view.connection.id in twins
     ]
 
 

@@ -33,9 +33,10 @@ from tcpwin.render.view.connection import ConnectionView, view_connection
 from tcpwin.render.view.finding import FindingGroup, group_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tcpwin.reference import Comparison
+    from tcpwin.render.report.references import TwinView
 
 FORMS = ("html", "pdf", "json", "md")
 THEMES = ("auto", "light", "dark")
@@ -92,6 +93,7 @@ class Report:
         is_printed: whether it is for paper.
         notes: notes that people wrote, in the order of the report.
         chosen: numbers of the connections to show in full instead of the worst.
+        twins: runs like connections in the lab's kernel, by the connections' numbers.
     """
 
     analysis: Analysis
@@ -100,6 +102,7 @@ class Report:
     is_printed: bool = False
     notes: Sequence[Note] = ()
     chosen: Sequence[int] = ()
+    twins: Mapping[int, TwinView] = field(default_factory=dict)
     _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
