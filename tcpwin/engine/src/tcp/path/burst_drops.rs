@@ -7,6 +7,10 @@ use crate::sequence::Seq;
 
 /// Number of holes in one flight that neither random losses nor a few bursts of them cause.
 const LEAST_HOLES: u32 = 10;
+/// The same number of holes with at most two segments between most of them: a policer passes one segment each time that
+/// its bucket has filled for one, and drops all that come in between.
+const LEAST_NEAR_HOLES: u32 = 5;
+const NEAR_BYTES: i32 = 3000;
 /// Minimum share of the flight, as a divisor.
 const PART: u64 = 8;
 
@@ -18,6 +22,8 @@ pub struct Drops {
     delay_us: u32,
     resent_until: Option<Seq>,
     holes: u32,
+    /// Holes that begin at most [`NEAR_BYTES`] after another one.
+    near_holes: u32,
     resent_bytes: u32,
     most_delay_us: u32,
 }
@@ -39,11 +45,19 @@ impl Drops {
         if self.flight_bytes == 0 || seq.is_before(until) {
             return;
         }
-        self.holes += u32::from(self.resent_until != Some(seq));
+        if self.resent_until != Some(seq) {
+            self.holes += 1;
+            let is_near = self
+                .resent_until
+                .is_some_and(|until| until.to(seq) <= NEAR_BYTES);
+            self.near_holes += u32::from(is_near);
+        }
         self.resent_until = Some(end);
         self.resent_bytes = (self.resent_bytes).saturating_add(seq.to(end).max(0) as u32);
         let is_much = u64::from(self.resent_bytes) * PART >= u64::from(self.flight_bytes);
-        if self.holes >= LEAST_HOLES && is_much {
+        let is_even = self.holes >= LEAST_NEAR_HOLES && self.near_holes * 4 >= self.holes * 3;
+        let is_policing = is_even && (is_much || self.holes >= 2 * LEAST_HOLES);
+        if (self.holes >= LEAST_HOLES && is_much) || is_policing {
             self.most_delay_us = self.most_delay_us.max(self.delay_us);
         }
     }
@@ -83,12 +97,35 @@ mod tests {
     }
 
     #[test]
+    fn holes_with_a_segment_between_them_are_a_policers() {
+        // Of 60 segments, every tenth passes: bursts of random losses leave longer gaps.
+        let holes = |passed: u32, count: u32| {
+            let mut drops = Drops::default();
+            drops.begin(60_000, 50_000);
+            for number in 0..count {
+                let seq = Seq(number * (9 + passed) * 1000);
+                (0..9u32)
+                    .for_each(|place| drops.resend(seq + place * 1000, seq + (place + 1) * 1000));
+            }
+            drops.most_delay_us()
+        };
+        assert_eq!(holes(1, 5), Some(50_000));
+        assert_eq!(holes(1, 4), None);
+        assert_eq!(holes(4, 5), None);
+    }
+
+    #[test]
     fn the_next_loss_starts_over_and_the_longest_round_trip_stays() {
         let mut drops = drops(2, 13);
-        drops.begin(20_000, 80_000);
-        (0..5u32).for_each(|number| drops.resend(Seq(number * 2000), Seq(number * 2000 + 1000)));
+        drops.begin(50_000, 80_000);
+        let hole = |number: u32| (Seq(number * 5000), Seq(number * 5000 + 1000));
+        (0..5)
+            .map(hole)
+            .for_each(|(seq, end)| drops.resend(seq, end));
         assert_eq!(drops.most_delay_us(), Some(50_000));
-        (5..10u32).for_each(|number| drops.resend(Seq(number * 2000), Seq(number * 2000 + 1000)));
+        (5..10)
+            .map(hole)
+            .for_each(|(seq, end)| drops.resend(seq, end));
         assert_eq!(drops.most_delay_us(), Some(80_000));
         drops.begin(20_000, 0);
         assert_eq!(drops.most_delay_us(), Some(80_000));
