@@ -7,7 +7,7 @@ It judges nothing; findings and comparison do.
 from tcpwin.lab.conversations import conversation, conversation_stories, conversation_story
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
-from tcpwin.lab.library import Planned, families, finish_library, library, sweep_library
+from tcpwin.lab.library import FAMILY_TITLES, Planned, families, finish_library, library, sweep_library
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
 from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like, series_like, series_of
@@ -25,6 +25,7 @@ __all__ = [
     "DEFAULT_PORT",
     "DEFAULT_SERIES",
     "FAMILIES",
+    "FAMILY_TITLES",
     "LIFTS",
     "SERIES",
     "STORIES",

@@ -40,12 +40,23 @@ RATES_MBPS = (1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 50
 SLOW_MBPS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7)
 """Rates of transfers that are slower than any path here."""
 PACE_RTTS_MS = (1.0, 2.5, 10.0, 20.0, 50.0, 100.0, 300.0)
-PACES_MBPS = (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150)
+PACES_MBPS = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150)
 """Round trips and rates of transfers that an application slows down, for which the round trip matters little."""
 FEW_RTTS_MS = (5.0, 20.0, 50.0, 100.0, 200.0)
 FEW_RATES_MBPS = (2, 5, 10, 20, 50, 100, 200, 500)
-LOSS_PERCENT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3)
-START_BYTES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
+POLICED_MBPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+POLICED_RTTS_MS = (1.0, 2.5, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0)
+BRIEF_RTTS_MS = (20.0, 50.0, 100.0, 200.0, 300.0)
+BRIEF_ROUND_TRIPS = (6, 12)
+"""Sizes of short transfers, in multiples of what the path carries in a round trip."""
+_CUBIC = "cubic"
+ALGORITHMS = (_CUBIC, "reno")
+"""Congestion controls that random losses slow down."""
+_LEAST_RENO_RTT_MS = 10.0
+"""Over shorter round trips CUBIC grows like Reno (RFC 9438 §4.3)."""
+LOSS_PERCENT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8, 12)
+START_RTTS_MS = (10.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0)
+START_BYTES = (300_000, 600_000, 1_000_000, 2_000_000, 3_000_000, 6_000_000, 10_000_000, 20_000_000, 30_000_000)
 SCALES = (2, 4)
 """Values of tcp_adv_win_scale that assume 1.33 and 1.07 bytes of memory per byte, where frames take 1.47 or more."""
 SEEDS = 3
@@ -61,6 +72,7 @@ _ROOM = 3.0
 _ROUND_TRIPS, _SECONDS = 25, 3.0
 """Length of a run at its rate: the longer of both, so that slow start is a small part."""
 _LEAST_BYTES, _MOST_BYTES, _MOST_FLIGHTS = 1_000_000, 50_000_000, 6
+_LEAST_BRIEF_BYTES = 300_000
 _LEAST_QUEUE_BYTES, _MOST_QUEUE_BYTES = 30_000, 40_000_000
 _SHALLOW = 0.1
 _LEAST_BUFFER_BYTES = 6_291_456
@@ -97,7 +109,7 @@ class Planned:
 
     def scenario(self, seed: int = 1) -> Scenario:
         """Return the scenario with one seed."""
-        title = f"{_TITLES[self.family]}, {self.rtt_ms:g} ms, {self.rate_mbps:g} Mbit/s"
+        title = f"{FAMILY_TITLES[self.family]}, {self.rtt_ms:g} ms, {self.rate_mbps:g} Mbit/s"
         return read_scenario(self.name, render_toml({"title": title, "sets": ["library"], "seed": seed, **self.table}))
 
 
@@ -308,6 +320,7 @@ def _table(
     *,
     rmem: int | None = None,
     wmem: int | None = None,
+    algorithm: str = _CUBIC,
     serve: Table | None = None,
     drive: Table | None = None,
 ) -> Table:
@@ -317,7 +330,7 @@ def _table(
     table: Table = {
         "path": path,
         "workload": {"name": "transfer", "serve": {"bytes": total, **(serve or {})}, "drive": drive or {}},
-        "sysctl": {"net.ipv4.tcp_mem": "131072 196608 262144", _CONTROL: "cubic"},
+        "sysctl": {"net.ipv4.tcp_mem": "131072 196608 262144", _CONTROL: algorithm},
         "sysctl_sender": {_WMEM: f"4096 {min(16384, wmem)} {wmem}"},
         "sysctl_receiver": {_RMEM: f"4096 {min(131072, rmem)} {rmem}"},
         "measure": {"sample_ms": 0, "quick": True},
@@ -339,9 +352,25 @@ def _named(family: str, rtt_ms: float, mbps: float, rest: str = "") -> str:
 def _full(family: str = "full", queue: float = 1.0) -> Iterator[Planned]:
     few = family != "full"
     for rtt_ms, rate in product(FEW_RTTS_MS if few else RTTS_MS, FEW_RATES_MBPS if few else RATES_MBPS):
-        path, held, queue_bytes = _path(rtt_ms, rate, queue)
-        table = _table(path, _bytes(rate, rtt_ms, held), held + queue_bytes)
-        yield Planned(family, _named(family, rtt_ms, rate), "stock", rtt_ms, rate, table)
+        yield _filled(family, rtt_ms, rate, queue)
+    if not few:
+        for rtt_ms, rate in product(FEW_RTTS_MS, FEW_RATES_MBPS):
+            yield _filled(family, rtt_ms, rate, queue, "bbr")
+
+
+def _filled(family: str, rtt_ms: float, rate: float, queue: float, algorithm: str = _CUBIC) -> Planned:
+    path, held, queue_bytes = _path(rtt_ms, rate, queue)
+    table = _table(path, _bytes(rate, rtt_ms, held), held + queue_bytes, algorithm=algorithm)
+    return Planned(family, _suffixed(_named(family, rtt_ms, rate), algorithm), "stock", rtt_ms, rate, table)
+
+
+def _brief() -> Iterator[Planned]:
+    """Transfers of few round trips at the path's rate, of which slow start is a large part."""
+    for rtt_ms, rate, trips in product(BRIEF_RTTS_MS, RATES_MBPS, BRIEF_ROUND_TRIPS):
+        path, held, queue_bytes = _path(rtt_ms, rate)
+        if _LEAST_BRIEF_BYTES <= trips * held <= _MOST_BYTES:
+            table = _table(path, trips * held, held + queue_bytes)
+            yield Planned("brief", _named("brief", rtt_ms, rate, f"-{trips}rtt"), "stock", rtt_ms, rate, table)
 
 
 def _buffers(family: str) -> Iterator[Planned]:
@@ -360,16 +389,20 @@ def _buffers(family: str) -> Iterator[Planned]:
 
 def _lossy() -> Iterator[Planned]:
     """Random losses, at which Reno would reach at most a third of the path (Mathis et al., 1997)."""
-    for rtt_ms, percent in product(RTTS_MS, LOSS_PERCENT):
+    for algorithm, rtt_ms, percent in product(ALGORITHMS, RTTS_MS, LOSS_PERCENT):
         mbps = _MATHIS * _MSS_BYTES * 8 / (rtt_ms * 1000 * math.sqrt(percent / 100))
-        if not 0.05 <= mbps <= 330:
+        if not 0.05 <= mbps <= 330 or (algorithm != _CUBIC and rtt_ms < _LEAST_RENO_RTT_MS):
             continue
         rate = _roomy(mbps)
         path, held, queue_bytes = _path(rtt_ms, rate)
         path["loss_percent"] = float(percent)
-        table = _table(path, _bytes(1.3 * mbps, rtt_ms, 0), held + queue_bytes)
-        name = f"loss-{rtt_ms:g}ms-{percent:g}percent"
+        table = _table(path, _bytes(1.3 * mbps, rtt_ms, 0), held + queue_bytes, algorithm=algorithm)
+        name = _suffixed(f"loss-{rtt_ms:g}ms-{percent:g}percent", algorithm)
         yield Planned("loss", name, "stock", rtt_ms, rate, table, SEEDS)
+
+
+def _suffixed(name: str, algorithm: str) -> str:
+    return name if algorithm == _CUBIC else f"{name}-{algorithm}"
 
 
 def _paced(family: str) -> Iterator[Planned]:
@@ -399,7 +432,7 @@ def _memory() -> Iterator[Planned]:
 
 def _policed() -> Iterator[Planned]:
     """A policer, which drops what exceeds its rate instead of delaying it."""
-    for rtt_ms, rate in product(FEW_RTTS_MS, FEW_RATES_MBPS):
+    for rtt_ms, rate in product(POLICED_RTTS_MS, POLICED_MBPS):
         held = round(rate * 125 * rtt_ms)
         path = {"rtt_ms": rtt_ms, "rate_mbps": max(100.0, 4.0 * rate), "policer_mbps": float(rate)}
         path["policer_burst_bytes"] = max(30_000, held // 2)
@@ -409,7 +442,7 @@ def _policed() -> Iterator[Planned]:
 
 def _starts() -> Iterator[Planned]:
     """Transfers that end while their window still grows."""
-    for rtt_ms, total in product((20.0, 50.0, 100.0, 200.0, 300.0), START_BYTES):
+    for rtt_ms, total in product(START_RTTS_MS, START_BYTES):
         rate = 1000
         path, held, queue_bytes = _path(rtt_ms, rate)
         table = _table(path, total, held + queue_bytes)
@@ -419,6 +452,7 @@ def _starts() -> Iterator[Planned]:
 
 _FAMILIES: dict[str, Callable[[], Iterator[Planned]]] = {
     "full": _full,
+    "brief": _brief,
     "window": lambda: _buffers("window"),
     "send-buffer": lambda: _buffers("send-buffer"),
     "loss": _lossy,
@@ -431,6 +465,7 @@ _FAMILIES: dict[str, Callable[[], Iterator[Planned]]] = {
 }
 _LIMITS: dict[str, tuple[str, ...]] = {
     "full": ("path_rate", "congestion_control"),
+    "brief": ("path_rate", "congestion_control"),
     "window": ("receiver_window",),
     "send-buffer": ("send_buffer",),
     "loss": ("path_loss",),
@@ -442,8 +477,9 @@ _LIMITS: dict[str, tuple[str, ...]] = {
     "shallow-queue": ("path_rate", "path_loss"),
 }
 """The limits that a family stands for."""
-_TITLES = {
+FAMILY_TITLES = {
     "full": "The path with room for everything",
+    "brief": "The path with room for everything, for few round trips",
     "window": "A small receive buffer",
     "send-buffer": "A small send buffer",
     "loss": "Random losses",
@@ -454,3 +490,4 @@ _TITLES = {
     "start": "A transfer that ends while its window grows",
     "shallow-queue": "A queue of a tenth of what the path holds",
 }
+"""What each family restricts."""

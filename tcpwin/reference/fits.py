@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import PAYLOAD_SHARE
-from tcpwin.reference.library import FULL, MEMORY, START, LabRun, library
+from tcpwin.reference.library import BRIEF, FULL, MEMORY, START, LabRun, library, round_trips
 from tcpwin.reference.measured import Measured
 from tcpwin.reference.pace import OSCILLATING
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
@@ -27,10 +27,14 @@ FASTEST_PATH_BPS = 1e9 * PAYLOAD_SHARE
 """Payload rate of the library's fastest path. Nothing is known about what a faster one would change."""
 LEAST_BYTES = 100_000
 """Smaller transfers say nothing about the path."""
+LONG_RTTS = 25.0
+"""Slow start matters little to transfers that take as many round trips at the rate of their path."""
 
 AS_YOU_ARE, ONE_CHANGE, BEST = "as you are", "one change better", "as good as the path gets"
 OTHER_KERNEL = "on the other kernel"
 PATH_RATE = "path_rate"
+_OF_THE_PATH = (PATH_RATE, "congestion_control")
+_USUAL_ALGORITHM = "cubic"
 
 
 class Distance(NamedTuple):
@@ -101,12 +105,14 @@ class _Cause(NamedTuple):
     rtt_power: float = 0.0
 
 
-def _window(run: LabRun) -> float:
-    return run.trace.mean(run.trace.window_bytes)
+def _in_window(measured: Measured) -> float | None:
+    """Return the mean flight that a window allowed, of which a small window keeps a part: it holds whole segments."""
+    flight_bytes, window_bytes = measured.flight_mean_bytes, measured.window_mean_bytes
+    return min(flight_bytes, window_bytes) if flight_bytes and window_bytes else window_bytes
 
 
 def _flight(run: LabRun) -> float:
-    return max(run.trace.flight_bytes)
+    return run.trace.mean(run.trace.flight_bytes)
 
 
 def _goodput(measured: Measured) -> float | None:
@@ -117,6 +123,18 @@ def _path_rate(measured: Measured) -> float | None:
     return measured.path_rate_bps
 
 
+def _got(measured: Measured) -> float | None:
+    """Return the rate that the path gave: a part of a link that others share, too."""
+    rate_bps, goodput_bps = measured.path_rate_bps, measured.goodput_bps
+    return min(rate_bps, goodput_bps) if rate_bps and goodput_bps else rate_bps
+
+
+def _is_long(measured: Measured) -> bool:
+    """Whether slow start matters little."""
+    rate_bps = _carried(measured.path_rate_bps or 0.0)
+    return rate_bps > 0 and round_trips(measured.volume_bytes, rate_bps, measured.rtt_ns or 1) >= LONG_RTTS
+
+
 def _share_text(share: float) -> str:
     return share_text(share, places=2)
 
@@ -125,9 +143,11 @@ def _path_payload(run: LabRun) -> float:
     return run.path_rate_bps * PAYLOAD_SHARE
 
 
+_SHARED = _Cause("rate that the path gave", _got, lambda run: run.goodput_bps, rate_text)
+"""What decides the throughput over a path for so long that slow start matters little."""
 _CAUSES = {
-    "receiver_window": _Cause("mean receive window", lambda m: m.window_mean_bytes, _window, bytes_text, rtt_power=-1),
-    "send_buffer": _Cause("most in flight", lambda m: m.flight_max_bytes, _flight, bytes_text, rtt_power=-1),
+    "receiver_window": _Cause("mean flight", _in_window, _flight, bytes_text, rtt_power=-1),
+    "send_buffer": _Cause("mean flight", lambda m: m.flight_mean_bytes, _flight, bytes_text, rtt_power=-1),
     "path_loss": _Cause(
         name="segments lost at random",
         yours=lambda m: m.loss_share,
@@ -188,7 +208,8 @@ def _unfit(measured: Measured) -> str | None:
 def _as_you_are(measured: Measured) -> tuple[Fit | None, str | None]:
     """Return the run with the same cause, or why there is none."""
     named = LIMIT_NAMES[measured.limit]
-    cause = _CAUSES.get(measured.limit)
+    is_long = measured.limit in (PATH_RATE, "path_policer") and _is_long(measured)
+    cause = _SHARED if is_long else _CAUSES.get(measured.limit)
     if cause is None:
         return None, f"The lab's runs do not include this limit ({named})."
     yours = cause.yours(measured)
@@ -201,13 +222,16 @@ def _as_you_are(measured: Measured) -> tuple[Fit | None, str | None]:
         theirs = cause.run(run)
         if run.limit != measured.limit or not theirs or _ratio(yours, theirs) > cause.most:
             continue
-        if _ratio(measured.rtt_ns or 1, run.rtt_ns) > NEAR_RTT:
+        if _ratio(measured.rtt_ns or 1, run.rtt_ns) > NEAR_RTT or (is_long and run.length_rtts < LONG_RTTS):
             continue
         if measured.limit == "path_loss" and _is_bbr(measured.algorithm) is not _is_bbr(run.algorithm):
             continue
         rtt, cause_apart = log2((measured.rtt_ns or 1) / run.rtt_ns), log2(yours / theirs)
         result = abs(cause.power * cause_apart + cause.rtt_power * rtt)
-        rows.append((abs(rtt) + abs(cause_apart) + 2 * result + _path_apart(measured, run), run, theirs))
+        apart = _path_apart(measured, run)
+        if measured.limit in _OF_THE_PATH:
+            apart += _length_apart(measured, run)
+        rows.append((abs(rtt) + abs(cause_apart) + 2 * result + apart, run, theirs))
     if not rows:
         return None, f"The lab has no run with this limit ({named}) and about your round trip and {cause.name}."
     _, run, theirs = min(rows, key=lambda row: (row[0], row[1].name))
@@ -230,23 +254,44 @@ def _path_apart(measured: Measured, run: LabRun) -> float:
     apart = 0.0
     if measured.path_rate_bps:
         apart += 0.1 * abs(log2(_carried(measured.path_rate_bps) / (_path_payload(run))))
-    if measured.algorithm is not None and measured.algorithm != run.algorithm:
-        apart += 0.2
+    apart += (2.5 if measured.limit == "path_loss" else 1.0) * _algorithm_apart(measured, run)
     if (run.family == MEMORY) is not (measured.workload == OSCILLATING):
         apart += 1.0
     return apart
 
 
+def _algorithm_apart(measured: Measured, run: LabRun) -> float:
+    """Return a part of the distance for another congestion control; one that is not known is the usual one."""
+    return 0.2 if run.algorithm != (measured.algorithm or _USUAL_ALGORITHM) else 0.0
+
+
+def _length_apart(measured: Measured, run: LabRun) -> float:
+    """Return the doublings between the numbers of round trips that both take at the rates of their paths."""
+    if not measured.path_rate_bps:
+        return 0.0
+    yours = round_trips(measured.volume_bytes, _carried(measured.path_rate_bps), measured.rtt_ns or 1)
+    return abs(log2(min(yours, LONG_RTTS) / min(run.length_rtts, LONG_RTTS)))
+
+
 def _one_change(measured: Measured, best: Fit | None) -> Fit | None:
-    """Return a run over such a path without the limit, with about the throughput that the limit's cost predicts."""
-    if not measured.is_problem or not measured.cost_ns or measured.limit == PATH_RATE:
+    """Return a run over such a path without the limit, with about the throughput that the limit's cost predicts.
+
+    Where the capture does not show what the path carries, nobody knows that throughput.
+    """
+    if not measured.is_problem or not measured.cost_ns or measured.limit == PATH_RATE or not measured.path_rate_bps:
         return None
     left_ns = measured.duration_ns - measured.cost_ns
     if left_ns <= 0:
         return best
     then_bps = _carried(measured.volume_bytes * 8e9 / left_ns)
     rows = [
-        (_rtt_apart(measured, run) + 2 * abs(log2(then_bps / run.goodput_bps)), run)
+        (
+            _rtt_apart(measured, run)
+            + 2 * abs(log2(then_bps / run.goodput_bps))
+            + _length_apart(measured, run)
+            + _algorithm_apart(measured, run),
+            run,
+        )
         for run in library().values()
         if run.limit != measured.limit
         and _is_over_such_a_path(measured, run)
@@ -263,27 +308,30 @@ def _one_change(measured: Measured, best: Fit | None) -> Fit | None:
 
 
 def _is_over_such_a_path(measured: Measured, run: LabRun) -> bool:
-    """Whether a run with room for everything, or one that ends in slow start, has about the same path or size."""
-    if _ratio(measured.rtt_ns or 1, run.rtt_ns) > NEAR_RTT:
+    """Whether a run with room for everything has about the same path, and is as long unless both are long."""
+    rtt_ns, rate_bps = measured.rtt_ns or 1, _carried(measured.path_rate_bps or 0.0)
+    if _ratio(rtt_ns, run.rtt_ns) > NEAR_RTT:
         return False
     if run.family == START:
-        return _ratio(measured.volume_bytes, run.volume_bytes) <= NEAR_VOLUME
-    if run.family != FULL:
+        # Its last round trip carries half of it, which the path must not slow down.
+        is_unhindered = round_trips(run.volume_bytes // 2, rate_bps, rtt_ns) <= 1
+        return is_unhindered and _ratio(measured.volume_bytes, run.volume_bytes) <= NEAR_VOLUME
+    if run.family not in (FULL, BRIEF) or _ratio(rate_bps, _path_payload(run)) > NEAR_CAUSE:
         return False
-    if not measured.path_rate_bps:
-        return True
-    return _ratio(_carried(measured.path_rate_bps), _path_payload(run)) <= NEAR_CAUSE
+    return 2 ** _length_apart(measured, run) <= NEAR_VOLUME
 
 
 def _best(measured: Measured) -> Fit | None:
-    """Return the run with room for everything over such a path, if its rate is known."""
-    if not measured.path_rate_bps:
+    """Return the run with room for everything over such a path, if its rate is known and is not the limit anyway."""
+    if not measured.path_rate_bps or measured.limit == PATH_RATE:
         return None
     rate_bps = _carried(measured.path_rate_bps)
     rows = [
-        (_rtt_apart(measured, run) + 2 * abs(log2(rate_bps / theirs)), run, theirs)
+        (_rtt_apart(measured, run) + 2 * abs(log2(rate_bps / theirs)) + _length_apart(measured, run), run, theirs)
         for run in library().values()
-        if run.family == FULL
+        if run.family in (FULL, BRIEF)
+        and run.algorithm == _USUAL_ALGORITHM
+        and 2 ** _length_apart(measured, run) <= NEAR_VOLUME
         and _ratio(measured.rtt_ns or 1, run.rtt_ns) <= NEAR_RTT
         and _ratio(rate_bps, theirs := _path_payload(run)) <= NEAR_CAUSE
     ]

@@ -15,12 +15,15 @@ from itertools import accumulate, repeat
 from types import MappingProxyType
 from typing import Any
 
+from tcpwin.paths import PAYLOAD_SHARE
 from tcpwin.reference.run_trace import Trace
 
 LIBRARY = "library"
 """Name before the slash of a run of the library: ``library/window-200ms-1.5mbps``."""
 FULL = "full"
 """Family of the runs with room for everything."""
+BRIEF = "brief"
+"""Family of the same runs with less data, of which slow start is a large part."""
 START = "start"
 """Family of the runs that end in slow start."""
 MEMORY = "memory"
@@ -81,9 +84,19 @@ class LabRun:
     trace: Trace
 
     @property
+    def length_rtts(self) -> float:
+        """Return how many round trips its data take at the rate of its path."""
+        return round_trips(self.volume_bytes, self.path_rate_bps * PAYLOAD_SHARE, self.rtt_ns)
+
+    @property
     def full_name(self) -> str:
         """Return the name with the library's: ``library/window-200ms-1.5mbps``."""
         return f"{LIBRARY}/{self.name}"
+
+
+def round_trips(volume_bytes: int, rate_bps: float, rtt_ns: int) -> float:
+    """Return how many round trips data take at a rate."""
+    return volume_bytes * 8e9 / (rate_bps * max(rtt_ns, 1))
 
 
 @cache

@@ -175,7 +175,7 @@ def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
 @built
 @pytest.mark.nightly
 def test_a_report_runs_the_connections_that_no_run_is_like(tmp_path: Path) -> None:
-    """Reordering keeps the sender from growing as in the library's runs with the same losses, and from having a twin."""
+    """With reordering, the sender does not behave like the library's runs with the same losses, nor like a twin."""
     capture = ROOT / "captures" / "runs" / "loss1_reorder_cubic_sack1" / "snd.pcap.gz"
     runs, page, text, data = (tmp_path / name for name in ("runs", "r.html", "r.md", "r.json"))
     for out in (page, text, data):

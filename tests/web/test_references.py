@@ -9,7 +9,8 @@ import pytest
 from web.conftest import MakeClient
 from web.crafted import API, analysed
 
-from tcpwin.reference import references
+from tcpwin.reference import library, references
+from tcpwin.units import rate_text
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CELL = re.compile(r'<t[hd](?: scope="\w+")?(?: data-more="[^"]*")?(?: class="([\w-]+)")?>(.*?)</t[hd]>')
@@ -43,6 +44,17 @@ def test_the_heat_map_holds_the_figures_of_the_article_and_of_the_lab(rows: list
     assert queue[1][5] == "heat-4 PruneCalled 24<br>RcvCollapsed 744,409"
     # The article has no table of the stock kernel over 20 ms.
     assert [row[2] for row in rows if row[:2] == ["20 ms", "stock"]] == ["ours"] * 4
+
+
+def test_every_run_of_the_library_is_in_a_map(make_client: MakeClient) -> None:
+    section = make_client().get("/references").text.partition('id="library"')[2].partition("</section>")[0]
+    shown = re.findall(r'<td class="heat-\d">(.*?)</td>', section)
+    assert len(shown) == len(library())
+    of_windows = section.partition("<summary>A small receive buffer</summary>")[2].partition("</details>")[0]
+    heads = re.findall(r'<th scope="col">(.*?)</th>', of_windows)
+    row = next(line for line in of_windows.split("<tr>") if line.startswith('<th scope="row">200 ms</th>'))
+    cells = re.findall(r"<td.*?>(.*?)</td>", row)
+    assert cells[heads.index("1.5 Mbit/s") - 1] == rate_text(library()["window-200ms-1.5mbps"].goodput_bps)
 
 
 def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) -> None:

@@ -13,7 +13,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.reference import Cell, Reference, Run, is_ours, matrix, references
+from tcpwin.lab import FAMILY_TITLES
+from tcpwin.paths import PAYLOAD_SHARE
+from tcpwin.reference import Cell, LabRun, Reference, Run, is_ours, library, matrix, references
 from tcpwin.render import rates_text, run_facts
 from tcpwin.units import binary_text, rate_text, time_text
 from tcpwin_web.api.parts import ServiceOf, analysed, detailed
@@ -123,7 +125,16 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             yours = Yours(found.name, f"/captures/{capture}/connections/{connection}", document["comparison"])
         drawn, groups = _drawn()
         drawn = drawn if yours is None else heat_maps(matrix(), yours)
-        return show(templates, request, "references.html", heat_maps=drawn, groups=groups, yours=yours)
+        return show(
+            templates,
+            request,
+            "references.html",
+            heat_maps=drawn,
+            groups=groups,
+            yours=yours,
+            library_maps=library_maps(),
+            library_size=len(library()),
+        )
 
     return router
 
@@ -137,6 +148,58 @@ def _drawn() -> tuple[list[HeatMap], list[tuple[str, list[ReferenceTable]]]]:
         ("Runs of the lab", [make_table(each) for each in known if is_ours(each)]),
     ]
     return heat_maps(matrix()), groups
+
+
+_COLUMN_UNITS = {"mbps": "Mbit/s", "percent": "%", "kb": "kB"}
+
+
+@cache
+def library_maps() -> list[HeatMap]:
+    """Return a map of throughput for each family of the lab's own runs: round trips by what was restricted."""
+    grouped: dict[tuple[str, str], list[tuple[str, LabRun]]] = defaultdict(list)
+    for name, run in library().items():
+        _, column, *variant = name.removeprefix(f"{run.family}-").split("-")
+        grouped[run.family, " ".join(variant)].append((column, run))
+    order = {family: number for number, (family, _) in enumerate(grouped)}
+    # Short variants first: 6 round trips before 12.
+    groups = sorted(grouped.items(), key=lambda group: (order[group[0][0]], len(group[0][1]), group[0][1]))
+    return [_library_map(family, variant, runs) for (family, variant), runs in groups]
+
+
+def _library_map(family: str, variant: str, runs: Sequence[tuple[str, LabRun]]) -> HeatMap:
+    columns = sorted({column for column, _ in runs}, key=lambda column: float(_split(column)[0]))
+    rows = []
+    for rtt_ns in sorted({run.rtt_ns for _, run in runs}):
+        found = {column: run for column, run in runs if run.rtt_ns == rtt_ns}
+        shades = [_library_shade(found.get(column)) for column in columns]
+        rows.append(HeatRow(time_text(rtt_ns), "", "", shades))
+    words = f", {', '.join(map(_variant_words, variant.split()))}" if variant else ""
+    labels = [" ".join(_split(column)) for column in columns]
+    return HeatMap(f"{FAMILY_TITLES[family]}{words}", labels, rows)
+
+
+def _variant_words(variant: str) -> str:
+    if variant.endswith("rtt"):
+        return f"{variant.removesuffix('rtt')} of them"
+    if variant.startswith("scale"):
+        return f"tcp_adv_win_scale {variant.removeprefix('scale')}"
+    return {"bbr": "BBR", "reno": "Reno"}.get(variant, f"{variant} kernel")
+
+
+def _split(column: str) -> tuple[str, str]:
+    """Divide ``1.5mbps`` into the number and its unit."""
+    for suffix, unit in _COLUMN_UNITS.items():
+        if column.endswith(suffix):
+            return column.removesuffix(suffix), unit
+    return column, ""
+
+
+def _library_shade(run: LabRun | None) -> Shade:
+    """Shade a run by its throughput as a share of what its path carries."""
+    if run is None:
+        return Shade()
+    share = run.goodput_bps / (run.path_rate_bps * PAYLOAD_SHARE)
+    return Shade((rate_text(run.goodput_bps),), sum(share < each for each in SHARES))
 
 
 def make_table(reference: Reference) -> ReferenceTable:
