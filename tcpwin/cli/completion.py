@@ -95,9 +95,10 @@ def _columns(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def _references(_: click.Context) -> Iterator[tuple[str, str]]:
-    from tcpwin.reference import references
+    from tcpwin.reference import ARTICLES, articles, references
 
-    return ((name, each.title) for name, each in references().items())
+    yield from ((name, each.title) for name, each in references().items())
+    yield from ((f"{ARTICLES}/{name}", each.title) for name, each in articles().items())
 
 
 def _connections(_: click.Context) -> Iterator[tuple[str, str]]:

@@ -68,9 +68,10 @@ def reference(
 ) -> None:
     """List published results, or show one: settings, path, and what was measured.
 
-    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. `library` lists the lab's own runs. With --rtt,
-    --rate and so on: the runs nearest to a path, and why. With --like FILE: a connection compared with the nearest
-    runs, and a prediction with their settings; of a bundle without packets, its sockets are compared.
+    NAME is a reference, or one run of it: cloudflare-oscil-300ms/170p2. `library` lists the lab's own runs, `articles`
+    the articles, and `articles/ably` one article's numbers with the command that shows tcpwin's. With --rtt, --rate and
+    so on: the runs nearest to a path, and why. With --like FILE: a connection compared with the nearest runs, and a
+    prediction with their settings; of a bundle without packets, its sockets are compared.
     """
     from tcpwin.reference import references
 
@@ -152,10 +153,27 @@ def _write_library(name: str, as_json: bool, colour: str) -> None:
     show([render_lab_run(runs[0]) if name else render_library(runs)], colour)
 
 
+def _write_articles(name: str, as_json: bool, colour: str) -> None:
+    from tcpwin.reference import articles, describe_article
+
+    found = [article for article in articles().values() if name in ("", article.name)]
+    if not found:
+        raise click.UsageError(f"unknown article {name[:80]!r}; there are {', '.join(articles())}")
+    if as_json:
+        _write_document(articles=[describe_article(article) for article in found])
+        return
+    from tcpwin.render import render_article, render_articles
+
+    show([render_article(found[0]) if name else render_articles(found)], colour)
+
+
 def _write_one(name: str, as_json: bool, colour: str) -> None:
-    from tcpwin.reference import LIBRARY, references
+    from tcpwin.reference import ARTICLES, LIBRARY, references
 
     wanted, _, run_name = name.partition("/")
+    if wanted == ARTICLES:
+        _write_articles(run_name, as_json, colour)
+        return
     if wanted == LIBRARY:
         _write_library(run_name, as_json, colour)
         return

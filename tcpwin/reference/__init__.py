@@ -9,9 +9,11 @@
 Each reference is one file in `tcpwin/reference/data`, read on first use.
 """
 
+from tcpwin.reference.article import ARTICLES, Article, Entry, Number, articles, stated_text
 from tcpwin.reference.cells import Cell, is_ours, matrix
 from tcpwin.reference.comparison import Comparison, Row, compare, compare_measured
 from tcpwin.reference.document import (
+    describe_article,
     describe_cell,
     describe_comparison,
     describe_lab_run,
@@ -39,19 +41,23 @@ from tcpwin.reference.run_trace import Trace, read_trace, trace, write_traces
 from tcpwin.reference.sockets import measure_sockets
 
 __all__ = [
+    "ARTICLES",
     "LIBRARY",
     "Against",
     "Allowed",
+    "Article",
     "Bucket",
     "Cell",
     "Comparison",
     "Distance",
+    "Entry",
     "Fit",
     "Fits",
     "LabRun",
     "Latency",
     "Measured",
     "Nearness",
+    "Number",
     "Prediction",
     "Publication",
     "RateRange",
@@ -60,9 +66,11 @@ __all__ = [
     "Run",
     "Trace",
     "against",
+    "articles",
     "buffer_words",
     "compare",
     "compare_measured",
+    "describe_article",
     "describe_cell",
     "describe_comparison",
     "describe_lab_run",
@@ -82,6 +90,7 @@ __all__ = [
     "reference",
     "references",
     "result_words",
+    "stated_text",
     "trace",
     "write_traces",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from tcpwin.reference.article import Article
 from tcpwin.reference.cells import Cell
 from tcpwin.reference.comparison import Comparison
 from tcpwin.reference.library import LabRun
@@ -28,6 +29,12 @@ def describe_run(run: Run) -> dict[str, Any]:
 def describe_lab_run(run: LabRun) -> dict[str, Any]:
     """Describe a run of the library, with its curves."""
     described: dict[str, Any] = _plain(run)
+    return described
+
+
+def describe_article(article: Article) -> dict[str, Any]:
+    """Describe an article with its entries."""
+    described: dict[str, Any] = _plain(article)
     return described
 
 

@@ -15,6 +15,8 @@ from tcpwin.render.comparing.pairing import verdict_lines as verdict_lines
 from tcpwin.render.comparing.pairing import verdict_parts as verdict_parts
 from tcpwin.render.comparing.pairing import view_lines as view_lines
 from tcpwin.render.comparing.reference import rates_text as rates_text
+from tcpwin.render.comparing.reference import render_article as render_article
+from tcpwin.render.comparing.reference import render_articles as render_articles
 from tcpwin.render.comparing.reference import render_lab_run as render_lab_run
 from tcpwin.render.comparing.reference import render_library as render_library
 from tcpwin.render.comparing.reference import render_nearest as render_nearest

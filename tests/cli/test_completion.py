@@ -31,6 +31,7 @@ def offered(words: str) -> list[str]:
         ("tcpwin plot --figure win", "window"),
         ("tcpwin plot --figure time", "timeline"),
         ("tcpwin reference cloud", "cloudflare-default-kernel"),
+        ("tcpwin reference articles/w", "articles/windows"),
         ("tcpwin slice --finding TW20", "TW201"),
         ("tcpwin whatif --lift path", "path_loss"),
         ("tcpwin lab show buffer-6", "buffer-64k"),

@@ -9,7 +9,7 @@ import pytest
 from cases import all_cases
 from cli.command import CAPTURES, SLOW_READER, refused, tcpwin
 
-from tcpwin.reference import library, references
+from tcpwin.reference import articles, library, references
 from tcpwin.units import rate_text, share_text, time_text
 
 
@@ -71,6 +71,19 @@ def test_ramps_and_histograms_and_distributions() -> None:
         "p95 237,832, p99 333,576, sum 1,051,366,496",
     ]
     assert lines_of("ably-idle-restart/production")[-1] == "  latency: min about 90 ms, p95 over 400 ms"
+
+
+def test_the_articles() -> None:
+    lines = lines_of("articles")
+    assert [line.split()[0] for line in lines] == [f"articles/{name}" for name in articles()]
+    lines = lines_of("articles/windows")
+    at = lines.index("  window for 10 Mbit/s over 85 ms")
+    assert lines[at + 1 : at + 3] == ["    article: 106,250 bytes", "    tcpwin bdp --rtt 85ms --rate 10mbit"]
+    at = lines.index("  least value of the window field, by the article")
+    assert lines[at + 2].startswith("    not in tcpwin: The field may be 0")
+    [one] = document_of("articles/ably")["articles"]
+    assert [each["id"] for each in one["entries"]] == [entry.id for entry in articles()["ably"].entries]
+    assert "there are ably, cloudflare" in refused("reference", "articles/cloud", status=2)
 
 
 def test_the_document() -> None:

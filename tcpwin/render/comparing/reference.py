@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.reference import (
+    ARTICLES,
+    Article,
     Bucket,
     LabRun,
     Latency,
@@ -17,6 +19,7 @@ from tcpwin.reference import (
     kernel_words,
     path_words,
     result_words,
+    stated_text,
 )
 from tcpwin.units import binary_text, bytes_text, count_text, rate_text, share_text, time_text
 
@@ -42,6 +45,35 @@ def render_reference(reference: Reference, runs: Sequence[Run]) -> Iterator[str]
     for run in runs:
         yield ""
         yield from _run_lines(run)
+
+
+def render_articles(articles: Iterable[Article]) -> Iterator[str]:
+    """Render the list of articles, one line each."""
+    listed = list(articles)
+    width = max((len(each.name) for each in listed), default=0) + len(ARTICLES) + 1
+    for each in listed:
+        yield f"{f'{ARTICLES}/{each.name}':<{width}}  {len(each.entries):>3} entries  {each.title}"
+
+
+def render_article(article: Article) -> Iterator[str]:
+    """Render the entries of an article: its numbers, and the command that shows tcpwin's."""
+    by = ", ".join(each for each in (article.publisher, article.published) if each)
+    yield f"{article.name}: {article.title} ({by})"
+    place = ""
+    for entry in article.entries:
+        if entry.place != place:
+            place = entry.place
+            yield ""
+            yield place
+        yield f"  {entry.what}"
+        numbers = [
+            (f"{number.what} " if number.what else "") + stated_text(number)
+            for number in entry.numbers
+            if stated_text(number)
+        ]
+        if numbers:
+            yield f"    article: {'; '.join(numbers)}"
+        yield f"    {f'not in tcpwin: {entry.because}' if entry.because else entry.command.removesuffix(' --json')}"
 
 
 def render_library(runs: Iterable[LabRun]) -> Iterator[str]:
