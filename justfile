@@ -23,6 +23,10 @@ build:
 model: build
     {{ bin }}/python .ci/model.py
 
+# Write the page that puts tcpwin's numbers next to the articles'
+articles:
+    {{ bin }}/python .ci/articles.py
+
 # Write every file in the house's format
 fmt:
     cargo fmt --manifest-path {{ engine }}
