@@ -6,19 +6,23 @@ Segments are read from the captures' bytes, and recognised by fields that the pa
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from lab.runs import Run
 from lab.wire import CYCLE, SYN, Segment, read_segments
 
 Mark = tuple[object, ...]
 
+mark: Callable[[Segment], Mark] = attrgetter("ip_id", "seq", "ack", "length", "flags", "tsval")
+"""Return the fields that a segment keeps on its way; RSTs without an IP id may share theirs and are paired in order."""
 
-@dataclass(frozen=True)
-class Passage:
+
+class Passage(NamedTuple):
     """One segment's passage.
 
     Attributes:
@@ -87,13 +91,6 @@ def _way(folder: Path, source_port: int, target_port: int, source: str, target: 
     return Way(passages(left, came), unsent(left, came))
 
 
-def mark(segment: Segment) -> Mark:
-    """Return the fields that a segment keeps on its way; RSTs without an IP id may share theirs and are paired in
-    order.
-    """
-    return segment.ip_id, segment.seq, segment.ack, segment.length, segment.flags, segment.tsval
-
-
 def passages(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Passage]:
     """Pair departures with arrivals."""
     waiting: dict[Mark, deque[Segment]] = defaultdict(deque)
@@ -110,7 +107,7 @@ def passages(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Passag
 
 def unsent(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Segment]:
     """Return the arrivals that did not leave."""
-    known = {mark(segment) for segment in left}
+    known = set(map(mark, left))
     return [segment for segment in arrived if mark(segment) not in known]
 
 

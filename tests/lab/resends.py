@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 
 from lab.both_ends import Passage, ack_way, data_way, distance
 from lab.runs import Run
-from lab.wire import ACK, SYN, Segment
+from lab.wire import ACK, SYN
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,9 @@ class Resend:
     fate: str
 
 
+@cache
 def resends(run: Run) -> list[Resend]:
-    """Return the retransmissions."""
+    """Return the retransmissions. Callers share the list."""
     way = data_way(run)
     sent: dict[int, list[Passage]] = {}
     received = _Received(run)
@@ -56,21 +60,25 @@ class _Received:
         base = (first.seq + (first.flags & SYN > 0)) % (1 << 32)
         self.by_sack = run.meta["sysctls"]["rcv"]["net.ipv4.tcp_sack"] == "1"
         acks = [passage.left for passage in ack_way(run).passages if passage.left.flags & ACK]
-        self.blocks = [block for ack in acks for block in _held(ack, base)]
+        self.frames, self.times_ns = [ack.frame for ack in acks], [ack.time_ns for ack in acks]
+        # The highest byte that each ACK or one before it covers, and the first ACK that has each SACK block.
+        self.acked = list(accumulate((distance(ack.ack, base) for ack in acks), max))
+        self.sacked: dict[tuple[int, int], int] = {}
+        for place, ack in enumerate(acks):
+            for left, right in ack.sacks:
+                self.sacked.setdefault((distance(left, base), distance(right, base)), place)
 
     def holds(self, passage: Passage) -> bool:
         """Return true if an ACK covered the segment before it arrived; without SACK, if the segment had arrived."""
         if not self.by_sack:
             return True
-        arrived = passage.arrived
+        if passage.arrived is None:
+            before = bisect_left(self.times_ns, passage.left.time_ns)
+        else:
+            before = bisect_left(self.frames, passage.arrived.frame)
+        if before and passage.start >= 0 and passage.end <= self.acked[before - 1]:
+            return True
         return any(
-            start <= passage.start and passage.end <= end
-            for ack, start, end in self.blocks
-            if (ack.time_ns < passage.left.time_ns if arrived is None else ack.frame < arrived.frame)
+            place < before and start <= passage.start and passage.end <= end
+            for (start, end), place in self.sacked.items()
         )
-
-
-def _held(ack: Segment, base: int) -> list[tuple[Segment, int, int]]:
-    """Return the data that an ACK reports as received, counted from the first byte."""
-    edges = [(base, ack.ack), *ack.sacks]
-    return [(ack, distance(left, base), distance(right, base)) for left, right in edges]
