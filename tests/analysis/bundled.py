@@ -4,7 +4,7 @@ import gzip
 import subprocess
 import tomllib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,13 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-@lru_cache(maxsize=4)
+@cache
 def analyze(path: Path) -> tcpwin.Analysis:
+    """Return the analysis of a bundled capture, shared by all tests of a process, which only read it."""
     return tcpwin.analyze(path)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return list(analyze(path).segments().rows())
 

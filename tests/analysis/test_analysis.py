@@ -123,7 +123,7 @@ def test_details_are_the_same_however_they_were_read() -> None:
     assert early.events == late.events
 
 
-@all_cases("path", READABLE, ids=name_of, of=3)
+@all_cases("path", READABLE, ids=name_of, of=6)
 def test_events_of_the_first_pass_are_those_of_the_second(path: Path) -> None:
     source, other = (Counting(io.BytesIO(path.read_bytes())) for _ in range(2))
     early, late = tcpwin.analyze(source, events=True), tcpwin.analyze(other)
@@ -136,7 +136,7 @@ def test_events_of_the_first_pass_are_those_of_the_second(path: Path) -> None:
         assert there.series("flight").max.tolist() == back.series("flight").max.tolist()
 
 
-@all_cases("path", READABLE, ids=name_of, of=3, first=1)
+@all_cases("path", READABLE, ids=name_of, of=6, first=1)
 def test_events_are_the_rows_that_have_any(path: Path) -> None:
     columns = ("frame", "time_ns", "direction", "seq", "ack", "length", "window_raw")
     expected: dict[int, list[tuple[Any, ...]]] = {}
@@ -151,7 +151,7 @@ def test_events_are_the_rows_that_have_any(path: Path) -> None:
         assert told == expected.get(connection.id, [])
 
 
-@all_cases("path", READABLE, ids=name_of, of=3, first=2)
+@all_cases("path", READABLE, ids=name_of, of=6, first=2)
 def test_json_equals_the_attributes(path: Path) -> None:
     analysis = analyze(path)
     document = json.loads(analysis.to_json(fields=["all"]), parse_constant=pytest.fail)

@@ -103,7 +103,7 @@ def test_command_lists_the_same_fields() -> None:
             assert any(line.split() == [name, kind, *meaning.split()] for line in text.splitlines()), name
 
 
-@all_cases("path", READABLE, ids=name_of, of=3, first=1)
+@all_cases("path", READABLE, ids=name_of, of=6, first=1)
 def test_columns_equal_the_attributes_and_are_masked_where_none(path: Path) -> None:
     analysis = analyze(path)
     connections = analysis.connections

@@ -145,7 +145,7 @@ def is_plain(analysis: tcpwin.Analysis, stored: Path) -> bool:
     return facts.format != "pcapng" or stored.read_bytes().count(bytes.fromhex("0a0d0d0a")) == 1
 
 
-@pytest.mark.parametrize("path", [*some_by_day(BROKEN), *some_by_day(WHOLE, of=6, first=1)], ids=name_of)
+@pytest.mark.parametrize("path", [*some_by_day(BROKEN, of=6), *some_by_day(WHOLE, of=12, first=1)], ids=name_of)
 def test_bundled_captures(path: Path, tmp_path: Path, tool: Any) -> None:
     stored = as_stored(path, tmp_path)
     if len(tcpwin.analyze(stored)):
@@ -181,7 +181,7 @@ def test_odd_captures(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", some_by_day(["two sections", "no time", "gzip", "two files", "absent folder", "few segments"], of=2)
+    "kind", some_by_day(["two sections", "no time", "gzip", "two files", "absent folder", "few segments"], of=3)
 )
 def test_captures_without_an_index_are_read_as_a_whole(kind: str, tmp_path: Path) -> None:
     data = odd_capture(5)

@@ -73,7 +73,7 @@ def test_schema_lists_every_event_and_cause() -> None:
     assert tuple(event["required"]) == _engine.EVENT_FIELDS
 
 
-@all_cases("path", READABLE, ids=name_of, of=3, first=2)
+@all_cases("path", READABLE, ids=name_of, of=6, first=2)
 def test_schema_accepts_every_bundled_capture(path: Path) -> None:
     problems = [problem.message for problem in VALIDATOR.iter_errors(json.loads(analyze(path).to_json()))]
     assert not problems

@@ -55,7 +55,7 @@ def needs_order(name: str, side: truth.Side) -> bool:
 
 
 @all_cases("count", [FINEST, 1024, 16])
-@all_cases("path", FOLLOWED, ids=name_of, of=3, first=1)
+@all_cases("path", FOLLOWED, ids=name_of, of=6, first=1)
 def test_series_are_what_the_rows_say(path: Path, count: int) -> None:
     cases = followed(path)
     analysis = tcpwin.analyze(path, follow=[id for id, _ in cases], buckets=count)
@@ -71,7 +71,7 @@ def test_series_are_what_the_rows_say(path: Path, count: int) -> None:
 
 
 @all_cases("count", [1024, 16])
-@all_cases("path", WHOLE, ids=name_of, of=3, first=2)
+@all_cases("path", WHOLE, ids=name_of, of=6, first=5)
 def test_buckets_are_bounded_and_no_wider_than_needed(path: Path, count: int) -> None:
     analysis = tcpwin.analyze(path, follow=[0], buckets=count)
     fine = tcpwin.analyze(path, follow=[0], buckets=FINEST)
@@ -88,7 +88,7 @@ def test_buckets_are_bounded_and_no_wider_than_needed(path: Path, count: int) ->
                 assert len(halved) > count // 2, (direction, name)
 
 
-@all_cases("path", FOLLOWED, ids=name_of, of=3)
+@all_cases("path", FOLLOWED, ids=name_of, of=6, first=3)
 def test_right_edge_is_sequence_and_room(path: Path) -> None:
     """RFC 9293 §3.3.1: the right edge is SND.UNA + SND.WND; data in flight is between SND.UNA and SND.NXT."""
     compared = 0
@@ -111,7 +111,7 @@ def test_right_edge_is_sequence_and_room(path: Path) -> None:
     assert compared
 
 
-@all_cases("path", FOLLOWED, ids=name_of, of=3, first=1)
+@all_cases("path", FOLLOWED, ids=name_of, of=6, first=4)
 def test_extremes_agree_with_the_fields(path: Path) -> None:
     for id, sides in followed(path):
         connection = analyze(path).connections[id]
@@ -127,7 +127,7 @@ def test_extremes_agree_with_the_fields(path: Path) -> None:
                 assert measured.receive_window_last_bytes == side.window
 
 
-@all_cases("path", WHOLE, ids=name_of, of=3)
+@all_cases("path", WHOLE, ids=name_of, of=6)
 def test_pipe_is_what_rows_say_at_the_sender(path: Path) -> None:
     """The row of a data segment has pipe and flight of its sender just after it: the series' sample at that time."""
     rows = [row for row in rows_of(path) if row["connection"] == 0 and "capture_duplicate" not in row["events"]]
@@ -143,7 +143,7 @@ def test_pipe_is_what_rows_say_at_the_sender(path: Path) -> None:
                 assert least[row["time_ns"]] <= row[column] <= most[row["time_ns"]], row["frame"]
 
 
-@all_cases("path", FOLLOWED, ids=name_of, of=3, first=2)
+@all_cases("path", FOLLOWED, ids=name_of, of=6, first=2)
 def test_percentiles_are_weighted_by_time(path: Path) -> None:
     compared = 0
     for id, sides in followed(path):

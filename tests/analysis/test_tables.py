@@ -51,7 +51,7 @@ def arrow_types(types: dict[str, Any]) -> dict[str, pyarrow.DataType]:
     return {name: ARROW_TYPES[kind] for name, kind in types.items()}
 
 
-@all_cases("path", READABLE, ids=name_of, of=3)
+@all_cases("path", READABLE, ids=name_of, of=6)
 def test_segments_as_polars_and_arrow(path: Path) -> None:
     rows = rows_of(path)
     table = analyze(path).segments()
@@ -67,7 +67,7 @@ def test_segments_as_polars_and_arrow(path: Path) -> None:
         assert {field.name: field.type for field in arrow.schema} == types
 
 
-@all_cases("path", WHOLE, ids=name_of, of=3, first=1)
+@all_cases("path", WHOLE, ids=name_of, of=6, first=1)
 def test_connections_as_polars_and_arrow(path: Path) -> None:
     from tcpwin import _engine
 

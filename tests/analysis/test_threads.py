@@ -37,7 +37,7 @@ def _said(source: object, number: int) -> object:
     return json.loads(analysis.to_json()), analysis.totals(), [str(each) for each in analysis.findings]
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3, first=1)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=6, first=1)
 def test_bundled(path: Path) -> None:
     assert _said(path, 3) == _said(path, 1)
 

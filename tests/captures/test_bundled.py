@@ -69,7 +69,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
     assert not problems, "\n".join(problems)
 
 
-@all_cases("path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem)
+@all_cases("path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem, of=3)
 def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
     truth = read(path)
     command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]

@@ -31,7 +31,7 @@ PROBLEMS = {
 }
 
 
-@all_cases("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of, of=3, first=2)
 def test_check_exits_with_1_where_time_was_lost(path: Path) -> None:
     done = tcpwin("analyze", "--check", path)
     assert done.returncode == (1 if path.name in PROBLEMS else 0)
@@ -123,7 +123,7 @@ def test_a_selection_that_matches_nothing_exits_with_3(command: list[object]) ->
     assert "selected" in refused(*command, KEEP_ALIVE, "--from", "99999") or command[0] == "slice"
 
 
-@all_cases("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of, of=3)
 def test_damage_is_a_warning_with_its_byte(path: Path) -> None:
     warnings = TRUTHS[path]["warnings"]
     for arguments in (["analyze"], ["analyze", "--json"], ["packets"]):
@@ -140,7 +140,7 @@ def test_damage_is_a_warning_with_its_byte(path: Path) -> None:
     assert text.count("damaged: ") == len(warnings)
 
 
-@all_cases("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of, of=3, first=1)
 def test_standard_input_gives_what_the_file_gives(path: Path) -> None:
     from_file = json.loads(tcpwin("analyze", "--json", path).stdout)
     from_stdin = json.loads(tcpwin("analyze", "--json", "-", input=path.read_bytes()).stdout)

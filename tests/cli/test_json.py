@@ -17,7 +17,7 @@ from tcpwin.limits import verdict_document
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 
 
-@pytest.mark.parametrize("path", some_by_day(READABLE, of=6, first=1), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(READABLE, of=12, first=1), ids=name_of)
 def test_document_keeps_to_the_schema(path: Path) -> None:
     document = json.loads(tcpwin("analyze", "--json", path).stdout, parse_constant=pytest.fail)
     jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
@@ -33,7 +33,7 @@ def test_document_of_several_files_and_of_one_connection() -> None:
 LOSS = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=6, first=2), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=12, first=2), ids=name_of)
 def test_one_connection_comes_with_its_events(path: Path) -> None:
     document = json.loads(tcpwin("analyze", "--json", "--connection", 0, path).stdout, parse_constant=pytest.fail)
     jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
@@ -108,7 +108,7 @@ def absent(kind: str, name: str) -> object:
     return {"array": [], "boolean": False}.get(kinds, 0)
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=6, first=1), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=12, first=1), ids=name_of)
 def test_what_is_omitted_did_not_occur(path: Path) -> None:
     analysis = analyze(path)
     compact, whole = (json.loads(analysis.to_json(fields=fields))["connections"] for fields in (None, ["all"]))

@@ -74,7 +74,7 @@ def cut_everywhere(path: Path) -> Counter[str]:
     return seen
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=6)
 def test_cuts_of_a_bundled_capture(path: Path) -> None:
     cut_everywhere(path)
 
@@ -86,7 +86,7 @@ def test_bundled_captures_have_places_in_a_stall() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "least"), [(4, 10), pytest.param(1, 40, marks=pytest.mark.nightly)], ids=["some", "all"]
+    ("step", "least"), [(8, 10), pytest.param(1, 40, marks=pytest.mark.nightly)], ids=["some", "all"]
 )
 def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     paths = sorted(LAB_RUNS.glob("*/*.pcap.gz"))
@@ -99,7 +99,7 @@ def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     assert seen["unacknowledged"] >= least
 
 
-@all_cases("path", BUNDLED, ids=lambda path: path.name, of=3, first=1)
+@all_cases("path", BUNDLED, ids=lambda path: path.name, of=6, first=1)
 def test_a_capture_begun_anywhere_lacks_nothing(path: Path) -> None:
     """The lab's captures lost no frame: wherever one begins, none is reported missing."""
     header, records = read(path)

@@ -212,18 +212,18 @@ def test_offset_is_right_within_its_own_uncertainty(skew: str, name: str) -> Non
     check_skewed(copied_run(name), SKEWS_NS[skew])
 
 
-@on(copies=False, of=6)
+@on(copies=False, of=12)
 def test_offset_is_right_within_its_own_uncertainty_in_every_run(run: Run) -> None:
     check_skewed(run, SKEWS_NS["3.7 s behind"])
 
 
-@on(copies=False, of=6, first=1)
+@on(copies=False, of=12, first=1)
 def test_a_clock_that_drifts_does_not_make_it_lie(run: Run) -> None:
     check_skewed(run, SKEWS_NS["two hours behind"], drift_ppm=100)
 
 
 @all_cases("by_ns", [0, SKEWS_NS["half a second ahead"]], ids=["right", "half a second ahead"])
-@all_cases("name", [name for scenario, _, name in COPIES if scenario not in LATE])
+@all_cases("name", [name for scenario, _, name in COPIES if scenario not in LATE], of=3)
 def test_stamps_of_whole_seconds_do_not_lie(name: str, by_ns: int) -> None:
     """With timestamps from `date`, the kernel's values are within a range of more than a second."""
     run = copied_run(name)
@@ -341,7 +341,9 @@ def relabelled(name: str, other: str) -> tuple[Run, str]:
 
 
 @pytest.mark.parametrize(("name", "other"), OTHERS)
-@pytest.mark.parametrize("is_cut", [False, True], ids=["whole", "without SYN"])
+@pytest.mark.parametrize(
+    "is_cut", some_by_day([False, True], of=2), ids=lambda is_cut: "without SYN" if is_cut else "whole"
+)
 def test_samples_of_another_transfer_tie_nothing(name: str, other: str, is_cut: bool, tmp_path: Path) -> None:
     run, text = relabelled(name, other)
     capture = without_start(run.capture, tmp_path) if is_cut else run.capture

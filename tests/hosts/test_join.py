@@ -32,7 +32,7 @@ def joined(run: Run) -> Analysis:
     return analyze(run.capture, snapshots=[(end, of(ss_text(run, end))) for end in ("snd", "rcv")])
 
 
-@on(of=6)
+@on(of=12)
 def test_every_sample_of_a_run_joins_its_side(run: Run) -> None:
     analysis = joined(run)
     [connection] = [each for each in analysis.connections if each.id == run.connection.id]
@@ -73,7 +73,7 @@ def test_every_sample_of_a_run_joins_its_side(run: Run) -> None:
     assert all(file.unknown_lines == 0 for host in analysis.hosts for file in host.files)
 
 
-@on(of=6, first=1)
+@on(of=12, first=1)
 def test_clocks_of_a_run_are_one_and_nothing_disagrees(run: Run) -> None:
     """The lab's hosts and captures share the clock of the machine that runs them."""
     analysis = joined(run)
@@ -89,7 +89,7 @@ def test_clocks_of_a_run_are_one_and_nothing_disagrees(run: Run) -> None:
     assert disagreements == [()] * len(disagreements)
 
 
-@on(of=6, first=2)
+@on(of=12, first=2)
 def test_packets_have_what_the_kernel_at_the_capture_point_said(run: Run) -> None:
     analysis = joined(run)
     side = run.sender if run.end == "snd" else ("b" if run.sender == "a" else "a")
@@ -107,7 +107,7 @@ def test_packets_have_what_the_kernel_at_the_capture_point_said(run: Run) -> Non
         assert equal.count(False) <= max(READ_LATE, (1 - OWN_SHARE) * len(equal))
 
 
-@on(ends=["snd"], of=3)
+@on(ends=["snd"], of=6)
 def test_sums_of_the_limits_are_the_kernels_last_counters(run: Run) -> None:
     found = [each for each in joined(run).connections[run.connection.id].snapshots if each.side == run.sender]
     first = next(place for place, each in enumerate(found) if each.limits is not None) - 1

@@ -70,7 +70,7 @@ def test_without_snapshots_it_is_a_range_that_holds_the_truth(run: Run) -> None:
 
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("name", some_by_day(WITH_SYN))
+@pytest.mark.parametrize("name", some_by_day(WITH_SYN, of=6))
 def test_windows_without_the_syns_are_those_of_the_full_capture(name: str, end: str, tmp_path: Path) -> None:
     run = copied_run(name)
     capture = without_start(run.capture, tmp_path)

@@ -121,7 +121,9 @@ def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("release", "series"),
     some_by_day(
-        [("6.6.1", "6.12"), ("5.15.0", "6.1"), ("6.15.11", "6.12"), ("6.16.0", "7.3"), ("7.4.1", "7.3"), ("", "6.1")]
+        [("6.6.1", "6.12"), ("5.15.0", "6.1"), ("6.15.11", "6.12"), ("6.16.0", "7.3"), ("7.4.1", "7.3"), ("", "6.1")],
+        of=6,
+        first=3,
     ),
 )
 def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series: str, tmp_path: Path) -> None:

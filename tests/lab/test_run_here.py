@@ -109,7 +109,7 @@ def whole_kernel() -> list[int]:
 @needs_namespaces
 @pytest.mark.parametrize(
     ("number", "at"),
-    some_by_day(product([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ["first tcpdump", "transfer"]), of=3),
+    some_by_day(product([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ["first tcpdump", "transfer"]), of=6, first=1),
 )
 def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp_path: Path) -> None:
     """Also if the signal comes twice, the second during the clean-up."""

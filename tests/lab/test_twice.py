@@ -20,6 +20,8 @@ loss_percent = 0.5
 [workload]
 name = "bulk"
 serve.bytes = 300_000
+[measure]
+quick = {quick}
 """
 
 
@@ -29,11 +31,12 @@ def files(bundle: Path) -> dict[str, bytes]:
         return {name: members.read(name) for name in members.namelist()}
 
 
+@pytest.mark.parametrize("quick", ["true", pytest.param("false", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("series", SERIES)
-def test_two_runs_are_equal_byte_for_byte(series: str, tmp_path: Path) -> None:
+def test_two_runs_are_equal_byte_for_byte(series: str, quick: str, tmp_path: Path) -> None:
     if not kernel_path(series).is_file():
         pytest.skip(f"{NO_LAB} here")
-    scenario = read_scenario("small", SMALL)
+    scenario = read_scenario("small", SMALL.format(quick=quick))
     first, second = (
         files(run_scenario(scenario, "patched", tmp_path, series=series, again=True).bundle) for _ in range(2)
     )

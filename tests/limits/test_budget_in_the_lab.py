@@ -158,7 +158,7 @@ def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
     assert budget.total_ns == run.connection.duration_ns
 
 
-@on(of=3, first=2)
+@on(of=6, first=2)
 def test_the_largest_group_with_samples(run: Run) -> None:
     analysis = tcpwin.analyze(run.capture, snapshots=[run.truth / "ss_snd.txt", run.truth / "ss_rcv.txt"])
     connection = analysis.connections[run.connection.id]

@@ -158,7 +158,7 @@ def test_the_projects_captures(tmp_path: Path, scenario: str, end: str, copy: st
 @pytest.mark.parametrize(
     ("scenario", "end"),
     # By day each run at one end, the next run at the other.
-    some_by_day(((each, end) for place, each in enumerate(SCENARIOS) for end in ENDS[:: 1 - place % 2 * 2]), of=10),
+    some_by_day(((each, end) for place, each in enumerate(SCENARIOS) for end in ENDS[:: 1 - place % 2 * 2]), of=20),
 )
 def test_the_labs_captures(tmp_path: Path, scenario: str, end: str) -> None:
     expect_all(tmp_path, LAB_RUNS / scenario / f"{end}.pcap.gz", scenario, end)

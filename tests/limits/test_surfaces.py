@@ -400,7 +400,7 @@ def test_comparison(told: Told) -> None:
         assert f"{view_verdict(pair.old_verdict).label} → {view_verdict(pair.new_verdict).label}" in text
 
 
-@pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)
+@pytest.mark.parametrize("told", some_by_day(captures(), of=9), ids=name_of, indirect=True)
 def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the printed report's text; figures have separate tests, and one browser prints all."""
 
@@ -447,7 +447,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.parametrize("told", some_by_day(captures(), first=1), ids=name_of, indirect=True)
+@pytest.mark.parametrize("told", some_by_day(captures(), of=9, first=1), ids=name_of, indirect=True)
 def test_pages_of_the_service(told: Told, service: TestClient) -> None:
     """Check badges, cells and the API's rows of an uploaded capture."""
     id = analysed(service, told.path.read_bytes(), told.path.name)

@@ -69,7 +69,7 @@ RUNS = {
 # 14.6 s, and the smaller congestion window and the waits for probes as long again.
 
 
-@all_cases("name", FOUND, of=3, first=1)
+@all_cases("name", FOUND, of=6, first=1)
 def test_the_projects_captures(name: str) -> None:
     assert codes_on_windows(tcpwin.analyze(CAPTURES / name)) == FOUND[name]
 
@@ -85,7 +85,7 @@ def test_no_capture_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("end", ["snd", pytest.param("rcv", marks=pytest.mark.nightly)])
-@all_cases("scenario", RUNS, of=3)
+@all_cases("scenario", RUNS, of=6)
 def test_the_labs_runs(scenario: str, end: str) -> None:
     folder = LAB_RUNS / scenario
     snapshots = [

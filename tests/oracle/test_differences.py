@@ -153,7 +153,7 @@ def test_every_kind_has_a_ladder() -> None:
     assert {name for name, *_ in SHOWN.values()} <= set(LADDERS)
 
 
-@pytest.mark.parametrize("kind", some_by_day(SHOWN, of=2))
+@pytest.mark.parametrize("kind", some_by_day(SHOWN, of=5))
 def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     """tshark reports for the ladder's packets what the ladder says, and the program names the kind."""
     name, frame, shown_in, theirs = SHOWN[kind]

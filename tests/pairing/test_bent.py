@@ -64,7 +64,7 @@ def test_a_clock_that_is_set(scenario: str, side: str, step_ns: int, tmp_path: P
         assert abs(second.offset_ns - expected_ns) <= 10_000
 
 
-@pytest.mark.parametrize("step_ms", [400, -400, 100, -100, 30, -30])
+@pytest.mark.parametrize("step_ms", some_by_day([400, -400, 100, -100, 30, -30], of=5))
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_clock_that_is_set_by_little(side: str, step_ms: int, tmp_path: Path) -> None:
     """By more than a round trip of 50 ms, and by less, where a false line through both settings is possible."""
@@ -94,7 +94,7 @@ def test_a_clock_that_is_set_by_more_than_the_capture_lasts(side: str, tmp_path:
     assert len(pairing.clock.steps_ns) == 1
 
 
-@pytest.mark.parametrize("step_s", [20, 25, 60, 3600, -40, -60])
+@pytest.mark.parametrize("step_s", some_by_day([20, 25, 60, 3600, -40, -60], of=4))
 @pytest.mark.parametrize("at", [0.2, 0.5])
 def test_a_clock_that_is_set_by_more_than_packets_are_waited_for(step_s: int, at: float, tmp_path: Path) -> None:
     pairing = bent(LOSSY[0], tmp_path, b=lambda packets: stepped(packets, step_s * SECOND_NS, at))
@@ -168,7 +168,7 @@ def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: P
 
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("set_at", ["a", "b"])
-@pytest.mark.parametrize("at", [0.01, 0.5])
+@pytest.mark.parametrize("at", some_by_day([0.01, 0.5], of=2))
 @pytest.mark.parametrize("step_ns", [3 * SECOND_NS, -3 * SECOND_NS])
 @pytest.mark.parametrize("scenario", some_by_day(LOSSY, first=2))
 def test_gaps_when_a_clock_is_set(

@@ -303,6 +303,7 @@ serve.count = 12
 serve.gap_s = 2.0
 [measure]
 sample_ms = 5000
+quick = true
 """
 
 

@@ -138,7 +138,7 @@ def test_new_data_is_never_called_sent_again_or_late_at_the_sender(counted: Tall
     assert counted.pairs[truth.NEW, truth.NEW] == counted.true(truth.NEW)
 
 
-@pytest.mark.parametrize("timestamps", [True, False])
+@pytest.mark.parametrize("timestamps", some_by_day([True, False], of=2))
 @pytest.mark.parametrize("sack", some_by_day([True, False], of=2))
 def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) -> None:
     """DSACK, Eifel and F-RTO never prove more retransmissions unnecessary than were."""

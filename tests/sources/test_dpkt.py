@@ -24,7 +24,7 @@ def rows(analysis: tcpwin.Analysis) -> list[dict[str, Any]]:
 
 
 @all_cases("universal", [True, False], ids=["UniversalReader", "Reader"])
-@all_cases("path", READ_ALIKE, ids=name_of, of=3)
+@all_cases("path", READ_ALIKE, ids=name_of, of=6)
 def test_reader_gives_what_the_file_gives(path: Path, universal: bool, tool: Callable[[str], str]) -> None:
     file = io.BytesIO(plain_bytes(path, tool))
     reader = dpkt.pcap.UniversalReader(file) if universal else READERS[TRUTHS[path]["format"]](file)

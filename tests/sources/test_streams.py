@@ -61,7 +61,7 @@ def open_files() -> Iterator[Callable[[], int]]:
     assert count() == before
 
 
-@all_cases("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of, of=3, first=2)
 def test_open_file(path: Path) -> None:
     with path.open("rb") as file:
         analysis = tcpwin.analyze(file)

@@ -30,7 +30,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield client
 
 
-@pytest.mark.parametrize("path", some_by_day(BUNDLED, of=6), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", some_by_day(BUNDLED, of=12), ids=lambda path: path.name)
 def test_pages_of_bundled_captures_agree(served: TestClient, path: Path) -> None:
     check(served, path)
 

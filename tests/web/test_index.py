@@ -69,7 +69,7 @@ def lab(tmp_path: Path) -> FileSet:
     return stored_case(next(path for path in WHOLE if path.name.startswith("slow-reader")), tmp_path)
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=8), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=16), ids=name_of)
 def test_details_are_those_of_the_whole(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     case = stored_case(path, tmp_path)
     assert case.index is not None

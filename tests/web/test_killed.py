@@ -16,7 +16,7 @@ from web.crafted import API, settle
 
 from tcpwin_web import Settings, create_app
 
-BY_DAY = 3
+BY_DAY = 2
 ACCEPTED, STEPS = "accepted", "steps"
 
 

@@ -51,7 +51,7 @@ def rows_of(client: TestClient, id: str, **query: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("name", some_by_day(BUNDLED, of=2))
+@pytest.mark.parametrize("name", some_by_day(BUNDLED, of=4))
 def test_everything_says_the_verdict_of_the_library(served: TestClient, name: str) -> None:
     path = CAPTURES / name
     analysis = tcpwin.analyze(path)

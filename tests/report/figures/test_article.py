@@ -55,7 +55,7 @@ def between(curve: Any, first: float, last: float) -> np.ndarray:
 
 
 @all_cases("side", SIDES)
-@all_cases("run", SHARE)
+@all_cases("run", SHARE, of=2)
 def test_the_window_is_at_most_the_share_of_the_buffer_that_the_setting_leaves(run: str, side: str) -> None:
     """ "The maximum value that the receive window can be is limited by the amount of free memory"."""
     most = max(trace(drawn("window", run, side), "receive window").y)

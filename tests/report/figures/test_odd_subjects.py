@@ -118,12 +118,12 @@ def test_an_instant_makes_no_rate(subject: str, tmp_path: Path) -> None:
     assert nothing(figure) == "all of it has the same timestamp, so there is no rate"
 
 
-@pytest.mark.parametrize("path", some_by_day(READABLE, of=12), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(READABLE, of=20), ids=name_of)
 def test_bundled_captures(path: Path) -> None:
     draw_all(tcpwin.analyze(path))
 
 
-@pytest.mark.parametrize("group", some_by_day(range(GROUPS), of=6))
+@pytest.mark.parametrize("group", some_by_day(range(GROUPS), of=12))
 def test_scenarios(group: int, tmp_path: Path) -> None:
     """The suite's ladders cover TCP's odd cases."""
     for place, source in enumerate(SCENARIOS[group::GROUPS]):
