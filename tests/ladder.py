@@ -28,7 +28,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ ROW_KEYS = {"flight": "bytes_in_flight"} | {
 }
 EVENT_KEYS = {name.removesuffix("_frame"): name for name in _engine.EVENT_FIELDS if name not in ROW_KEYS.values()}
 FLAGS = {letter: 1 << place for place, letter in enumerate("FSRPAUEC")}
+FIELDS = {"seq", "ack", "win", "len", "ttl", "ipid"}
 PATTERN = bytes(range(251))
 ICMP, TCP, ICMPV6 = 1, 6, 58
 UNITS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "": 1}
@@ -156,7 +157,8 @@ def _parse_line(ladder: Ladder, number: int, line: str) -> None:
         ladder.version = int(words[1])
     elif match := STEP.fullmatch(line.rstrip()):
         what, _, expected = match["what"].partition("=>")
-        time_ns = START_NS + int(Decimal(match["time"]).scaleb(9))
+        seconds, _, fraction = match["time"].partition(".")
+        time_ns = START_NS + int(seconds + fraction.ljust(9, "0"))
         packet, is_segment = _build(ladder, match["src"], match["dst"], what)
         ladder.last_packet[match["src"]] = packet
         parsed = _parse_expected(expected)
@@ -190,20 +192,14 @@ def _value(word: str) -> int | str | None:
 def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
     if src == dst:
         raise ValueError("a segment from a host to itself")
-    words = OPTIONS.sub(" ", what).split()
+    listed = OPTIONS.findall(what) if "<" in what else []
+    words = (OPTIONS.sub(" ", what) if listed else what).split()
     kind, fields = words[0], dict(zip(words[1::2], words[2::2], strict=True))
     if kind == "copy":
         return _copy(ladder.last_packet[src], fields), True
     if kind == "icmp":
         return _icmp(ladder, src, dst), False
-    if not re.fullmatch("[FSRPAUEC]+", kind) or not fields.keys() <= {
-        "seq",
-        "ack",
-        "win",
-        "len",
-        "ttl",
-        "ipid",
-    }:
+    if not FLAGS.keys() >= set(kind) or not fields.keys() <= FIELDS:
         raise ValueError("unknown flags or field")
     if ("A" in kind) != ("ack" in fields):
         raise ValueError("`ack` and the A flag go together")
@@ -214,26 +210,28 @@ def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
         ladder.last_window[src] = window
     modulo = 1 << 32
     first, length = int(fields["seq"]), int(fields.get("len", 0))
-    options = b"".join(_options(text, ladder.isn[dst]) for text in OPTIONS.findall(what))
+    options = b"".join(_options(text, ladder.isn[dst]) for text in listed)
     options += bytes(-len(options) % 4)
     ports = ladder.port[src], ladder.port[dst]
     seq = (ladder.isn[src] + first) % modulo
     ack = (ladder.isn[dst] + int(fields["ack"])) % modulo if "ack" in fields else 0
     bits = sum({FLAGS[letter] for letter in kind})
-    header = struct.pack(">HHIIBBHHH", *ports, seq, ack, (20 + len(options)) // 4 << 4, bits, window, 0, 0)
-    segment = header + options + _payload(first, length)
+    header = struct.pack(">HHIIBBHHH", *ports, seq, ack, (20 + len(options)) // 4 << 4, bits, window, 0, 0) + options
+    payload, payload_sum = _payload(first % len(PATTERN), length)
     ip_id = int(fields.get("ipid", ladder.next_ip_id[src]))
     ladder.next_ip_id[src] += 1
     ends = _ends(ladder.version, src, dst)
-    pseudo = ends + struct.pack(">II" if ladder.version == 6 else ">HH", *_order(ladder.version, TCP, len(segment)))
-    segment = _summed(segment, 16, pseudo)
+    size = len(header) + length
+    pseudo = ends + struct.pack(">II" if ladder.version == 6 else ">HH", *_order(ladder.version, TCP, size))
+    segment = _summed(header, 16, pseudo, payload_sum) + payload
     return _framed(ladder, src, dst, TCP, segment, ttl=int(fields.get("ttl", 64)), ip_id=ip_id), True
 
 
-def _payload(first: int, length: int) -> bytes:
-    """Return bytes whose values encode their position in the stream."""
-    start = first % len(PATTERN)
-    return (PATTERN * ((start + length) // len(PATTERN) + 1))[start : start + length]
+@lru_cache(4096)
+def _payload(start: int, length: int) -> tuple[bytes, int]:
+    """Return bytes whose values encode their position in the stream, from this place in the pattern, and their sum."""
+    payload = (PATTERN * ((start + length) // len(PATTERN) + 1))[start : start + length]
+    return payload, _sum(payload)
 
 
 @cache
@@ -246,10 +244,14 @@ def _order(version: int, protocol: int, length: int) -> tuple[int, int]:
     return (length, protocol) if version == 6 else (protocol, length)
 
 
-def _summed(data: bytes, place: int, before: bytes = b"") -> bytes:
-    """Fill in the checksum (RFC 1071) including a pseudo header: the words are added modulo 65535."""
-    words = before + data[:place] + bytes(2) + data[place + 2 :]
-    total = int.from_bytes(words + bytes(len(words) % 2)) % 0xFFFF
+def _sum(data: bytes) -> int:
+    """Return the sum of 16-bit words modulo 65535."""
+    return int.from_bytes(data + bytes(len(data) % 2)) % 0xFFFF
+
+
+def _summed(data: bytes, place: int, before: bytes = b"", after: int = 0) -> bytes:
+    """Fill in the checksum (RFC 1071) including a pseudo header, and the sum of what follows an even length."""
+    total = (_sum(before + data[:place] + bytes(2) + data[place + 2 :]) + after) % 0xFFFF
     return data[:place] + struct.pack(">H", 0xFFFF - (total or 0xFFFF)) + data[place + 2 :]
 
 
@@ -261,9 +263,15 @@ def _framed(ladder: Ladder, src: str, dst: str, protocol: int, data: bytes, *, t
     else:
         numbers = (0x45, 0, 20 + len(data), ip_id, 0x4000, ttl, protocol, 0)
         header, kind = _summed(struct.pack(">BBHHHBBH", *numbers) + ends, 10), 0x0800
-    return bytes.fromhex((MACS[dst] + MACS[src]).replace(":", "")) + struct.pack(">H", kind) + header + data
+    return _link(src, dst, kind) + header + data
 
 
+@cache
+def _link(src: str, dst: str, kind: int) -> bytes:
+    return bytes.fromhex((MACS[dst] + MACS[src]).replace(":", "")) + struct.pack(">H", kind)
+
+
+@lru_cache(4096)
 def _options(text: str, peer_isn: int) -> bytes:
     options = b""
     for part in text.split(","):

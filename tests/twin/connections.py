@@ -226,6 +226,9 @@ class Tracker:
         has_id = segment.ip_id and all(place(one) == place(segment) for one in others)
         for earlier in reversed(self._recent):
             elapsed_ns = segment.time_ns - earlier.time_ns
+            # Few agree in these, and comparing all fields takes longer than all else here.
+            if (earlier.seq, earlier.ack, earlier.ip_id) != (segment.seq, segment.ack, segment.ip_id):
+                continue
             if elapsed_ns < 0 or identity(earlier) != identity(segment):
                 continue
             if earlier.ttl != segment.ttl:
