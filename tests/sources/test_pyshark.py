@@ -8,6 +8,7 @@ from typing import Any
 import pyshark
 import pytest
 from analysis.bundled import CAPTURES, name_of, rows_of
+from spread import some_by_day
 
 import tcpwin
 
@@ -32,7 +33,7 @@ def opened(tool: Callable[[str], str]) -> Iterator[Callable[..., Any]]:
     loop.close()
 
 
-@pytest.mark.parametrize("path", PATHS, ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(PATHS, of=2), ids=name_of)
 def test_packets_give_what_the_file_gives(path: Path, opened: Callable[..., Any]) -> None:
     capture = opened(path, use_json=True, include_raw=True)
     analysis = tcpwin.analyze(capture)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from fastapi.testclient import TestClient
 from scapy.packet import Packet
+from spread import some_by_day
 from web.crafted import API, CLIENT, SERVER, segment, settle, upload, written, zero_window_connection
 
 PAGE = {"accept": "text/html"}
@@ -67,7 +68,7 @@ def test_a_clock_that_starts_in_1970_has_a_time(client: TestClient) -> None:
     assert "1970-01-01 00:00" in capture
 
 
-@pytest.mark.parametrize("options", [[], [("MSS", 0)]])
+@pytest.mark.parametrize("options", some_by_day([[], [("MSS", 0)]], of=2))
 def test_an_unknown_segment_size_is_not_shown_as_zero(client: TestClient, options: list[tuple[str, int]]) -> None:
     refused = [
         segment(0.0, CLIENT, "S", 999, 0, window=8000, options=options),
