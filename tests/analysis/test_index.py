@@ -30,17 +30,20 @@ ALONE = 12
 COMPARED = 100
 """Number of connections compared."""
 MOST_ROWS = 300
+SCALARS = {int, float, str, bool, type(None)}
 SHARES = [0.0, 0.05, 0.5, 0.95, 1.0]
 
 
 def plain(value: Any) -> Any:
     """Convert arrays and their containers to comparable values."""
+    if type(value) is np.ndarray and value.dtype != object:
+        return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tolist()
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [each if type(each) in SCALARS else plain(each) for each in value]
     return value
 
 
