@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from tcpwin.cli.io import colour_option, show
+from tcpwin.cli.io import colour_option, complain, show
 from tcpwin.cli.options import SELECTION, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rules import chosen_rules
@@ -98,14 +98,16 @@ def compare(
     )
     found = [check(analysis, chosen=rules) for analysis in (before, after)]
     comparison = judge(before, after, old_findings=found[0], new_findings=found[1], tolerance=tolerance)
-    effect = None
+    effect, refused = None, None
     if changes:
-        from tcpwin.paths import ChangeError, judge_change
+        from tcpwin.paths import ChangeError, WhatIfError, judge_change
 
         try:
             effect = judge_change(before, after, changes, comparison=comparison, tolerance=tolerance)
         except ChangeError as error:
             raise click.UsageError(str(error)) from None
+        except WhatIfError as error:
+            refused = str(error)
     if form == "json":
         import json
 
@@ -116,9 +118,13 @@ def compare(
             from tcpwin.paths import describe_effect
 
             document["effect"] = describe_effect(effect)
+        elif refused is not None:
+            document["effect"] = {"refused": refused}
         click.echo(json.dumps(document, indent=1))
     else:
         from tcpwin.render import render_comparison
 
         show([render_comparison(before, after, comparison, limit=limit, effect=effect)], colour)
+        if refused is not None:
+            complain(f"warning: the change cannot be judged: {refused}")
     return EXIT_PROBLEM if fail_on == "worse" and comparison.verdict in _FAILING else 0

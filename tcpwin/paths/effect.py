@@ -37,8 +37,6 @@ LIKE_VOLUME = 1.25
 """Largest ratio of two payloads whose rates may be compared although slow start is a smaller part of the larger one."""
 LOSSIER, LEAST_LOSS = 2.0, 0.001
 """Ratio of the shares of lost segments from which the path counts as another one, and the least share that counts."""
-
-
 GOODPUT, DELAY = "goodput_bps", "message_delay_p95_ns"
 """What a change is judged by: the rate of a transfer, or how long messages take."""
 WAITING_SHARE = 0.5
@@ -105,7 +103,7 @@ def judge_change(
 
     Raises:
         ChangeError: a change is invalid, or there is none.
-        WhatIfError: no connection of one capture is in the other, or it carried no data.
+        WhatIfError: no connection of one capture is in the other, or its throughput is not known.
         TcpwinError: a capture cannot be read; see :func:`tcpwin.analyze`.
     """
     chosen = list(settings.items() if isinstance(settings, Mapping) else settings)
@@ -129,6 +127,8 @@ def judge_change(
         refused = str(error)
     quantity = _quantity(before, after, was.direction)
     old_value, new_value = (float(getattr(getattr(each, was.direction), quantity) or 0) for each in (before, after))
+    if not (old_value and new_value):
+        raise WhatIfError(f"the throughput of connection {before.id} is not known both before and after the change")
     predicted = None if prediction is None else _predicted(before, was.direction, quantity, old_value, prediction)
     verdict = _verdict(quantity, old_value, new_value, predicted, tolerance)
     ends, ends_after = (path.sender, path.receiver), (path_after.sender, path_after.receiver)

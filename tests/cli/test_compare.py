@@ -129,6 +129,17 @@ def test_a_change_is_compared_with_what_it_was_predicted_to_bring() -> None:
     assert f"Change: {effect['text']}" == told[4]
 
 
+def test_a_change_that_cannot_be_judged_leaves_the_comparison() -> None:
+    change = ("--change", "receiver.tcp_rmem=6M")
+    done = tcpwin("compare", SLOW_READER, MANY_SHORT, *change)
+    assert done.returncode == 0
+    assert "Unmatched: " in done.stdout.decode()
+    assert "warning: the change cannot be judged: no connection of " in done.stderr.decode()
+    read = json.loads(tcpwin("compare", SLOW_READER, MANY_SHORT, *change, "--format", "json").stdout)
+    assert read["verdict"] == "unmatched"
+    assert read["effect"]["refused"].startswith("no connection of ")
+
+
 @all_cases(
     ("arguments", "message"),
     [
