@@ -167,7 +167,10 @@ def test_what_would_come_of_a_change() -> None:
     chosen = library.analyze(SLOW_READER).connections[0]
     found = library.whatif(chosen, lift=["receiver_application"], rate_bps=100e6).prediction
     assert answer["prediction"]["duration_ns"]["likely"] == found.duration_ns.likely
-    assert (shown["prediction"], shown["unsaid"][0]["limit"]) == (None, "receiver_application")
+    assert (shown["prediction"], shown["unsaid"]) == (None, [])
+    [reader] = [each for each in shown["each"] if each["changes"] == ["lift receiver_application"]]
+    assert reader["confidence"] == "possible"
+    assert "only that it carries 1.76 Mbit/s: give it with --rate" in " ".join(reader["doubts"])
     said = refusals(CAPTURES, ("what_if", {**arguments, "settings": {"sender.tcp_rmem": "1M"}}))
     assert "bounds nothing here" in said[0]
 
