@@ -18,13 +18,14 @@ LIFTABLE = tuple(limit for limit in LIMITS if limit not in ("capture", "none", "
 """Limits that may be lifted individually, excluding unknown ones and those without an owner."""
 _SIZE = re.compile(r"(\d{1,13})([kKmMgG]?)(?:i?B)?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_SETTINGS = {
+SETTINGS = {
     "tcp_rmem": "receiver",
     "tcp_adv_win_scale": "receiver",
     "tcp_wmem": "sender",
     "tcp_congestion_control": "sender",
     "tcp_slow_start_after_idle": "sender",
 }
+"""The settings that are modelled, each with the end whose value counts."""
 _ALGORITHMS = ("cubic", "reno", "bbr")
 
 
@@ -102,13 +103,13 @@ def read_changes(
             raise ChangeError(
                 f"{name[:80]!r} names no end: write {' or '.join(sorted(ends))}, such as receiver.tcp_rmem=32M"
             )
-        if setting not in _SETTINGS:
-            raise ChangeError(f"{setting[:80]!r} is not modelled; these are: {', '.join(_SETTINGS)}")
-        if _SETTINGS[setting] != ends[end]:
+        if setting not in SETTINGS:
+            raise ChangeError(f"{setting[:80]!r} is not modelled; these are: {', '.join(SETTINGS)}")
+        if SETTINGS[setting] != ends[end]:
             other = path.sender if ends[end] == "sender" else path.receiver
             raise ChangeError(
                 f"{setting} of the {other.name} bounds nothing here: the {other.name} is the {ends[end]}, and the "
-                f"{_SETTINGS[setting]}'s counts"
+                f"{SETTINGS[setting]}'s counts"
             )
         kernel = path.receiver.kernel
         if setting == "tcp_adv_win_scale" and kernel is not None and kernel >= SCALING_RATIO_SINCE:
@@ -116,7 +117,10 @@ def read_changes(
                 f"tcp_adv_win_scale has no effect from Linux 6.6 on, and the {path.receiver.name} has "
                 f"{path.receiver.release}: the kernel measures the window's share of each connection's buffer"
             )
-        found |= _read(setting, value)
+        read = _read(setting, value)
+        if read.keys() & found.keys():
+            raise ChangeError(f"{setting} of the {ends[end]} is given twice")
+        found |= read
         words.append(f"{ends[end]}.{setting}={value}")
     lifts = tuple(dict.fromkeys(lift))
     for limit in lifts:

@@ -21,7 +21,7 @@ from tcpwin.limits import (
     analysis_of,
     compare,
 )
-from tcpwin.paths.changes import ChangeError, read_changes, size_of
+from tcpwin.paths.changes import SETTINGS, ChangeError, read_changes, size_of
 from tcpwin.paths.ends import End
 from tcpwin.paths.path import fit_path
 from tcpwin.paths.prediction import ERROR, WIDE, Prediction, Range, WhatIfError, whatif
@@ -37,6 +37,8 @@ LIKE_VOLUME = 1.25
 """Largest ratio of two payloads whose rates may be compared although slow start is a smaller part of the larger one."""
 LOSSIER, LEAST_LOSS = 2.0, 0.001
 """Ratio of the shares of lost segments from which the path counts as another one, and the least share that counts."""
+LIKE_RATE = 1.5
+"""Largest ratio of the path's rates before and after that counts as the same path."""
 GOODPUT, DELAY = "goodput_bps", "message_delay_p95_ns"
 """What a change is judged by: the rate of a transfer, or how long messages take."""
 WAITING_SHARE = 0.5
@@ -59,8 +61,8 @@ class Effect:
             `refused`.
         prediction: the whole prediction.
         old_limit, new_limit: what limited it, of `tcpwin.limits.LIMITS`.
-        verdict: ``as predicted``, ``more than predicted``, ``less than predicted``, ``no effect`` or ``worse``; without
-            a prediction ``better`` instead of the first three.
+        verdict: ``as predicted``, ``more than predicted``, ``less than predicted``, ``worse``, or ``no effect``,
+            whether or not one was predicted; without a prediction, ``better`` stands for the first three.
         doubts: reasons why the difference may have other causes, one sentence each.
         text: the answer in a few sentences.
     """
@@ -136,6 +138,8 @@ def judge_change(
         *_not_made(chosen, ends, ends_after),
         *_other_causes(before, after, was.direction, tolerance, is_rate=quantity == GOODPUT),
         *_other_losses(path.loss_share.value or 0.0, path_after.loss_share.value or 0.0),
+        *_other_rates(path.rate_bps.value, path_after.rate_bps.value),
+        *_other_settings(chosen, ends, ends_after),
     ]
     words = ", ".join(changes.words)
     return Effect(
@@ -163,7 +167,7 @@ def _worst_pair(
     """Return the pair that lost most time before; of equal ones the larger."""
     found = comparison or compare(old, new, tolerance=tolerance)
     if not found.pairs:
-        raise WhatIfError(f"no connection of {old.name} is in {new.name}, so no change can be judged")
+        raise WhatIfError(f"no connection of {old.name} is in {new.name}")
     worst = max(found.pairs, key=lambda pair: (pair.old_verdict.lost_ns, pair.volume_bytes))
     return old.connections[worst.match.old], new.connections[worst.match.new]
 
@@ -196,16 +200,16 @@ def _verdict(quantity: str, old: float, new: float, predicted: Range | None, tol
     if predicted is None:
         return NONE if is_same else BETTER if gains > 1 else WORSE
     if quantity == GOODPUT:
-        least, likely, most = (each / old for each in (predicted.low, predicted.likely, predicted.high))
+        least, most = predicted.low / old, predicted.high / old
     else:
-        least, likely, most = (old / max(each, 1.0) for each in (predicted.high, predicted.likely, predicted.low))
-    if is_same and likely > 1 + tolerance:
+        least, most = old / max(predicted.high, 1.0), old / max(predicted.low, 1.0)
+    if is_same:
         return NONE
     if least / (1 + tolerance) <= gains <= most * (1 + tolerance):
         return AS_PREDICTED
     if gains > most:
         return MORE
-    return WORSE if gains < 1 and not is_same else LESS
+    return WORSE if gains < 1 else LESS
 
 
 def _not_made(settings: Iterable[tuple[str, str]], before: tuple[End, End], after: tuple[End, End]) -> Iterable[str]:
@@ -234,6 +238,9 @@ def _other_causes(
     rtts = before.path_rtt_ns, after.path_rtt_ns
     if rtts[0] and rtts[1] and abs(rtts[1] - rtts[0]) > max(tolerance * rtts[0], MIN_DELAY_NS):
         yield f"the path's round trip was {time_text(rtts[0])} before and {time_text(rtts[1])} after"
+    scaled = [getattr(each, direction).window_scale.state == "disabled" for each in (before, after)]
+    if scaled[0] is not scaled[1]:
+        yield f"window scaling was {'off' if scaled[0] else 'on'} before and {'off' if scaled[1] else 'on'} after"
     volumes = [getattr(each, direction).unique_bytes for each in (before, after)]
     if is_rate and min(volumes) and max(volumes) > LIKE_VOLUME * min(volumes):
         yield (
@@ -245,6 +252,25 @@ def _other_causes(
 def _other_losses(before: float, after: float) -> Iterable[str]:
     if max(before, after) >= LEAST_LOSS and max(before, after) >= LOSSIER * min(before, after):
         yield f"the path lost {share_text(before)} of the segments before and {share_text(after)} after"
+
+
+def _other_rates(before: float | None, after: float | None) -> Iterable[str]:
+    if before and after and max(before, after) > LIKE_RATE * min(before, after):
+        yield f"the path carried {rate_text(before)} before and {rate_text(after)} after"
+
+
+def _other_settings(
+    settings: Iterable[tuple[str, str]], before: tuple[End, End], after: tuple[End, End]
+) -> Iterable[str]:
+    """Yield a sentence for each other setting that differs between the snapshots."""
+    named = {word.partition(".")[2].removeprefix("net.ipv4.") for word, _ in settings}
+    for (setting, role), was_end, now_end in (
+        (each, before[each[1] == "receiver"], after[each[1] == "receiver"]) for each in SETTINGS.items()
+    ):
+        was, now = (end.settings.get(f"net.ipv4.{setting}") for end in (was_end, now_end))
+        had, has = size_of(setting, was), size_of(setting, now)
+        if setting not in named and had is not None and has is not None and had != has:
+            yield f"{setting} of the {role} changed, too, from {_value(had)} to {_value(has)}"
 
 
 def _text(

@@ -133,7 +133,8 @@ def rate_error(life: Life) -> float:
 def _round_trip(connection: Connection, data: Direction) -> Known:
     rtt = connection.path_rtt_ns
     if rtt:
-        return _known(rtt, f"the minimum round trip, including the handshake; captured near the {data.view}")
+        where = "between the ends" if data.view == "between" else f"near the {data.view}"
+        return _known(rtt, f"the minimum round trip, including the handshake; captured {where}")
     if data.rtt_min_ns:
         return Known(data.rtt_min_ns, data.rtt_min_ns, None, "from the capture point only: the whole path takes longer")
     return _known(None, "", "no data or handshake was answered within the capture")

@@ -7,7 +7,8 @@ alone is the verdict's cost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
@@ -237,7 +238,7 @@ class _Case:
         if doubts:
             low, high = min(low, likely / WIDE), max(high, likely * WIDE)
         is_wide = high > likely * WIDE * (1 + ERROR) or low * WIDE * (1 + ERROR) < likely
-        return self._worded(changes, Range(likely, low, high), binds, doubts, is_wide=is_wide)
+        return self._worded(changes, Range(likely, low, high), binds, doubts, _most_bps(life, changes), is_wide=is_wide)
 
     def _lifted(self, life: Life, limit: str) -> tuple[float, float, float, str]:
         """Lift one limit alone, with the verdict's cost."""
@@ -254,6 +255,10 @@ class _Case:
 
     def _changed(self, life: Life, changes: Changes) -> tuple[float, float, float, str, list[str]]:
         """Apply all changes together."""
+        is_unscaled = self.data.window_scale.state == "disabled"
+        if is_unscaled:
+            # The window stays within its 16 bits, whatever the buffer holds (RFC 7323 §2).
+            changes = replace(changes, rmem_max_bytes=None, adv_win_scale=None)
         lives = [live(life, self.path, changes, numbers) for numbers in choices(self.path, life, changes)]
         first = lives[0]
         if first.is_open:
@@ -309,7 +314,13 @@ class _Case:
             doubts.append("a writer that waits for room in the send buffer may write sooner with a larger one")
         if "congestion_control" in changes.lifted and times.get("path_rate", 0) > FULL_SHARE * life.total_ns:
             doubts.append("a larger congestion window may take a larger share of a path that others use, too")
-        if changes.rmem_max_bytes is not None:
+        if self.data.window_scale.state == "disabled":
+            if changes.rmem_max_bytes is not None or changes.adv_win_scale is not None:
+                doubts.append(
+                    "window scaling is off, so the window stays within 65,535 bytes whatever the buffer is: see "
+                    "net.ipv4.tcp_window_scaling of both ends"
+                )
+        elif changes.rmem_max_bytes is not None:
             end, seen = self.path.receiver, life.carried.window_bytes
             own = end.sizes("tcp_rmem")
             models = memory_models(end.kernel, adv_win_scale=end.adv_win_scale)
@@ -342,11 +353,16 @@ class _Case:
             return False
         return bool(carried.path_bps < OWN_PACE * carried.window_bytes * 8e9 / carried.round_trip_ns)
 
-    def _worded(self, changes: Changes, duration: Range, binds: str, doubts: list[str], *, is_wide: bool) -> Prediction:
+    def _worded(
+        self, changes: Changes, duration: Range, binds: str, doubts: list[str], most_bps: float, *, is_wide: bool
+    ) -> Prediction:
         life = self.life
         before_bps = self.data.goodput_bps or life.carried.bytes * 8e9 / life.total_ns
         idle_ns = max(life.total_ns - life.carried.bytes * 8e9 / before_bps, 0.0)
-        goodput = Range(*(self._goodput(ns, idle_ns) for ns in (duration.likely, duration.high, duration.low)))
+        most_bps = max(most_bps, before_bps)
+        goodput = Range(
+            *(min(self._goodput(ns, idle_ns), most_bps) for ns in (duration.likely, duration.high, duration.low))
+        )
         confidence = "possible" if doubts or is_wide else "likely"
         change = abs(duration.likely / life.total_ns - 1)
         what = f"{time_text(duration.likely)} instead of {time_text(life.total_ns)}"
@@ -372,6 +388,13 @@ class _Case:
     def _goodput(self, duration_ns: float, idle_ns: float) -> float:
         """Return the goodput during the time with data; time before and after it is unchanged."""
         return float(self.life.carried.bytes) * 8e9 / max(duration_ns - idle_ns, duration_ns / 10, 1.0)
+
+
+def _most_bps(life: Life, changes: Changes) -> float:
+    """Return the payload rate of the path after the changes; infinite if it is not known or is lifted."""
+    if set(changes.lifted) & {*BY_PATH} or not (changes.rate_bps or life.carried.path_bps):
+        return inf
+    return changes.rate_bps * PAYLOAD_SHARE if changes.rate_bps else life.carried.path_bps
 
 
 def _restarts_ns(life: Life, limit: str) -> float:

@@ -283,7 +283,7 @@ def _one_change(measured: Measured, best: Fit | None) -> Fit | None:
     left_ns = measured.duration_ns - measured.cost_ns
     if left_ns <= 0:
         return best
-    then_bps = _carried(measured.volume_bytes * 8e9 / left_ns)
+    then_bps = min(measured.volume_bytes * 8e9 / left_ns, _carried(measured.path_rate_bps))
     rows = [
         (
             _rtt_apart(measured, run)
@@ -302,6 +302,8 @@ def _one_change(measured: Measured, best: Fit | None) -> Fit | None:
     _, run = min(rows, key=lambda row: (row[0], row[1].name))
     if run.goodput_bps <= (measured.goodput_bps or 0.0):
         return None
+    if best is not None and run.goodput_bps > best.run.goodput_bps:
+        return best
     name = "throughput without the limit"
     at = Distance(name, rate_text(then_bps), rate_text(run.goodput_bps), abs(log2(then_bps / run.goodput_bps)))
     return _fit(ONE_CHANGE, measured, run, [at])

@@ -116,15 +116,17 @@ def test_json() -> None:
 
 
 def test_a_change_is_compared_with_what_it_was_predicted_to_bring() -> None:
-    change = ("--change", "receiver.tcp_rmem=6M")
-    told = lines(SLOW, FAST, *change)
+    change = ("--change", "receiver.tcp_rmem=1M")
+    narrow, wide = (CAPTURES / "runs" / f"rmem_{size}_196ms" / "snd.pcap.gz" for size in ("64k", "1024k"))
+    told = lines(narrow, wide, *change)
     assert told[3].startswith("Better: ")
-    assert told[4].startswith("Change: With receiver.tcp_rmem=6M, 79.9 Mbit/s (")
-    assert ") were predicted instead of 6.03 Mbit/s; it carries 84.9 Mbit/s: as predicted. Now limited by " in told[4]
-    read = json.loads(tcpwin("compare", SLOW, FAST, *change, "--format", "json").stdout, parse_constant=pytest.fail)
+    assert told[4].startswith("Change: With receiver.tcp_rmem=1M, 9.35 Mbit/s (")
+    assert ") were predicted instead of 1.26 Mbit/s; it carries 18 Mbit/s: more than predicted. Now " in told[4]
+    assert told[5].startswith("    But it carried 3 MB before and 15 MB after, ")
+    read = json.loads(tcpwin("compare", narrow, wide, *change, "--format", "json").stdout, parse_constant=pytest.fail)
     effect = read["effect"]
-    assert (effect["verdict"], effect["changes"]) == ("as predicted", ["receiver.tcp_rmem=6M"])
-    assert effect["predicted"]["low"] <= effect["new"] <= effect["predicted"]["high"]
+    assert (effect["verdict"], effect["changes"]) == ("more than predicted", ["receiver.tcp_rmem=1M"])
+    assert effect["predicted"]["low"] <= effect["predicted"]["likely"] <= effect["predicted"]["high"] < effect["new"]
     assert effect["prediction"]["gain_ns"] > 0
     assert f"Change: {effect['text']}" == told[4]
 
@@ -146,6 +148,10 @@ def test_a_change_that_cannot_be_judged_leaves_the_comparison() -> None:
         ((SLOW, FAST, "--change", "tcp_rmem=6M"), "'tcp_rmem' names no end"),
         ((SLOW, FAST, "--change", "receiver.tcp_rmem"), "is not a setting with its value"),
         ((SLOW, FAST, "--change", "sender.tcp_rmem=6M"), "bounds nothing here"),
+        (
+            (SLOW, FAST, "--change", "receiver.tcp_rmem=6M", "--change", "client.tcp_rmem=8M"),
+            "tcp_rmem of the receiver is given twice",
+        ),
     ],
 )
 def test_an_invalid_change_is_a_usage_error(arguments: tuple[object, ...], message: str) -> None:

@@ -20,33 +20,37 @@ def effect(old: Path, new: Path, settings: dict[str, str], **options: object) ->
     return judge_change(tcpwin.analyze(old, **options), tcpwin.analyze(new, **options), settings)
 
 
-def test_a_window_that_was_raised_brings_what_was_predicted() -> None:
-    """10 MB over 85 ms: 6 Mbit/s with 65,535 bytes; slow start alone then takes 0.94 s."""
+def test_a_buffer_cannot_bring_what_window_scaling_brought() -> None:
+    """Without the option in the SYNs the window stays within 65,535 bytes: the second capture has scaling on."""
     found = effect(SLOW, FAST, LARGER)
-    assert found.verdict == "as predicted"
-    assert found.predicted is not None
-    assert found.predicted.low <= found.new <= found.predicted.high
-    assert (found.quantity, found.refused, found.doubts) == ("goodput_bps", None, ())
+    assert found.verdict == "more than predicted"
+    assert found.doubts[0] == "window scaling was off before and on after"
+    assert (found.quantity, found.refused) == ("goodput_bps", None)
     assert (found.old_limit, found.new_limit) == ("receiver_window", "congestion_control")
-    assert found.text.startswith("With receiver.tcp_rmem=6M, ")
+    assert found.text.startswith("With receiver.tcp_rmem=6M, no change from 6.03 Mbit/s was predicted; ")
     assert found.text.endswith(
-        "it carries 84.9 Mbit/s: as predicted. "
+        "it carries 84.9 Mbit/s: more than predicted. "
         "Now limited by the server's congestion window (74 % of the time, likely)."
     )
+    assert effect(FAST, SLOW, LARGER).doubts[0] == "window scaling was on before and off after"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "verdict"), [(SLOW, SLOW, "no effect"), (FAST, SLOW, "worse"), (FAST, FAST, "as predicted")]
+    ("old", "new", "verdict"), [(SLOW, SLOW, "no effect"), (FAST, SLOW, "worse"), (FAST, FAST, "no effect")]
 )
-def test_a_change_without_the_promised_gain(old: Path, new: Path, verdict: str) -> None:
+def test_a_change_without_a_gain(old: Path, new: Path, verdict: str) -> None:
     found = effect(old, new, LARGER)
     assert found.verdict == verdict
     assert verdict in found.text
 
 
-def test_no_change_is_said_where_none_is_predicted() -> None:
-    found = effect(FAST, FAST, LARGER)
-    assert "no change from 84.9 Mbit/s was predicted; it carries 84.9 Mbit/s: as predicted" in found.text
+def test_a_gain_that_was_promised_and_did_not_come_is_no_effect() -> None:
+    narrow = CAPTURES / "runs" / "rmem_64k_196ms" / "snd.pcap.gz"
+    found = effect(narrow, narrow, {"receiver.tcp_rmem": "1M"})
+    assert found.predicted is not None
+    assert found.predicted.likely > 3 * found.old
+    assert (found.verdict, found.doubts) == ("no effect", ())
+    assert "; it still carries 1.26 Mbit/s: no effect." in found.text
 
 
 def test_paced_messages_are_judged_by_their_delay() -> None:
@@ -71,8 +75,9 @@ def test_other_causes_are_named() -> None:
     )
     lossy = CAPTURES / "runs" / "loss1_cubic_sack1" / "snd.pcap.gz"
     doubts = effect(SLOW, lossy, LARGER).doubts
-    assert doubts[0] == "the path's round trip was 85 ms before and 50 ms after"
-    assert doubts[-1] == "the path lost 0 % of the segments before and 1 % after"
+    assert "the path's round trip was 85 ms before and 50 ms after" in doubts
+    assert "the path lost 0 % of the segments before and 1 % after" in doubts
+    assert doubts[-1].startswith("the path carried 1.05 Gbit/s before and ")
 
 
 @pytest.mark.parametrize(
@@ -94,13 +99,14 @@ def test_a_change_that_was_not_made_is_found_in_the_snapshots(
         file.write_text(f"net.ipv4.tcp_rmem = 4096 65536 {size}\n")
         given = {} if size is None else {"snapshots": [("client", str(file))]}
         sides.append(tcpwin.analyze(capture, **given))
-    assert judge_change(*sides, LARGER).doubts == (() if doubt is None else (doubt,))
+    doubts = judge_change(*sides, LARGER).doubts
+    assert [each for each in doubts if "snapshot" in each] == ([] if doubt is None else [doubt])
 
 
 def test_nothing_is_promised_where_the_capture_shows_too_little() -> None:
     slow_reader = CAPTURES / "lab" / "slow-reader.pcap.gz"
     found = effect(slow_reader, slow_reader, {"sender.tcp_wmem": "4M"})
-    assert found.verdict in ("as predicted", "no effect")
+    assert found.verdict == "no effect"
     short = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
     with pytest.raises(WhatIfError, match=r"no connection of .* is in"):
         effect(CAPTURES / "wild" / "keep-alive.pcap", short, LARGER)

@@ -161,6 +161,22 @@ def test_what_the_capture_cannot_say_is_refused() -> None:
         tcpwin.whatif(slow, {"sender.tcp_wmem": "64M", "receiver.tcp_rmem": "64M"}, lift=["receiver_application"])
 
 
+def test_no_buffer_helps_without_window_scaling() -> None:
+    narrow = connection(REAL / "lab" / "no-window-scaling.pcap.gz")
+    found = tcpwin.whatif(narrow, {"receiver.tcp_rmem": "6M"}).prediction
+    assert found is not None
+    assert found.gain_ns == pytest.approx(0, abs=0.01 * found.before_ns)
+    assert any("stays within 65,535 bytes" in doubt for doubt in found.doubts)
+
+
+@pytest.mark.parametrize("rate_bps", [20e6, 100e6, 1e9])
+def test_no_prediction_exceeds_the_paths_rate(rate_bps: float) -> None:
+    slow = connection(REAL / "lab" / "slow-reader.pcap.gz")
+    found = tcpwin.whatif(slow, lift=["receiver_application"], rate_bps=rate_bps).prediction
+    assert found is not None
+    assert found.goodput_bps.low <= found.goodput_bps.likely <= found.goodput_bps.high <= rate_bps
+
+
 def test_a_path_of_unknown_rate_gives_a_range_from_slow_start_to_no_gain() -> None:
     """A reader of 1.76 Mbit/s kept the path empty: 6 MB over 40 ms need 9 round trips of slow start at least."""
     slow = connection(REAL / "lab" / "slow-reader.pcap.gz")

@@ -87,6 +87,17 @@ def test_a_short_transfer_is_not_promised_a_long_ones_rate() -> None:
                 assert min(run.length_rtts, 25) <= longest or run.family == "start", (rate_bps, role, run.name)
 
 
+@pytest.mark.parametrize("rate_bps", [20e6, 95e6, 1e9])
+def test_no_change_is_better_than_the_best(rate_bps: float) -> None:
+    """A slow reader of 6 MB over 40 ms: the transfer is short at these rates."""
+    found = find_fits(replace(measured("lab/slow-reader.pcap.gz"), path_rate_bps=rate_bps))
+    change, best = found.run(ONE_CHANGE), found.run(BEST)
+    assert best is not None or change is not None
+    if change is not None:
+        assert change.goodput_bps <= rate_bps * 1.5
+        assert best is None or change.goodput_bps <= best.goodput_bps
+
+
 def test_a_path_that_is_full_needs_no_change() -> None:
     found = fits("runs/iperf3_300ms_20mbit_512m2/snd.pcap.gz")
     assert found.run(ONE_CHANGE) is None

@@ -57,7 +57,8 @@ def render_comparison(
             f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
             "the path may explain part of the difference."
         )
-    if seen_twice(old, new, comparison):
+    # A capture in a bundle has no name that `tcpwin pair` could read.
+    if seen_twice(old, new, comparison) and not any(": " in each.name for each in (old, new)):
         yield name_text(
             "Both captures hold the same connection at the same time: "
             f"`{shlex.join(('tcpwin', 'pair', old.name, new.name))}` shows what happened to its packets "
