@@ -57,7 +57,7 @@ number in brackets leads to the reason for a difference. Rates of several loops 
 
 @dataclass(frozen=True)
 class Found:
-    """tcpwin's values for a number, in the article's unit, or the reason why there are none."""
+    """tcpwin's values for a number, in the article's unit, or the problem that left none."""
 
     values: tuple[Any, ...] = ()
     problem: str = ""

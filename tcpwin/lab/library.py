@@ -490,4 +490,4 @@ FAMILY_TITLES = {
     "start": "A transfer that ends while its window grows",
     "shallow-queue": "A queue of a tenth of what the path holds",
 }
-"""What each family restricts."""
+"""The restriction of each family, as a title."""

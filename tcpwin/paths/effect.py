@@ -40,7 +40,7 @@ LOSSIER, LEAST_LOSS = 2.0, 0.001
 LIKE_RATE = 1.5
 """Largest ratio of the path's rates before and after that counts as the same path."""
 GOODPUT, DELAY = "goodput_bps", "message_delay_p95_ns"
-"""What a change is judged by: the rate of a transfer, or how long messages take."""
+"""The quantity that decides: the rate of a transfer, or the delay of messages."""
 WAITING_SHARE = 0.5
 """Share of the time without anything to send from which messages count, because their rate is the application's."""
 LEAST_MESSAGES = 5
@@ -104,7 +104,7 @@ def judge_change(
         tolerance: share by which a rate may differ and still count as the same.
 
     Raises:
-        ChangeError: a change is invalid, or there is none.
+        ChangeError: a change is invalid, or none is given.
         WhatIfError: no connection of one capture is in the other, or its throughput is not known.
         TcpwinError: a capture cannot be read; see :func:`tcpwin.analyze`.
     """
@@ -216,7 +216,7 @@ def _not_made(settings: Iterable[tuple[str, str]], before: tuple[End, End], afte
     """Yield a sentence for each setting that the snapshots show unchanged or with another value."""
     for word, wanted in settings:
         name = word.partition(".")[2].removeprefix("net.ipv4.")
-        place = 1 if name in ("tcp_rmem", "tcp_adv_win_scale") else 0
+        place = int(SETTINGS[name] == "receiver")
         was, now = (ends[place].settings.get(f"net.ipv4.{name}") for ends in (before, after))
         if now is None:
             continue
@@ -264,11 +264,9 @@ def _other_settings(
 ) -> Iterable[str]:
     """Yield a sentence for each other setting that differs between the snapshots."""
     named = {word.partition(".")[2].removeprefix("net.ipv4.") for word, _ in settings}
-    for (setting, role), was_end, now_end in (
-        (each, before[each[1] == "receiver"], after[each[1] == "receiver"]) for each in SETTINGS.items()
-    ):
-        was, now = (end.settings.get(f"net.ipv4.{setting}") for end in (was_end, now_end))
-        had, has = size_of(setting, was), size_of(setting, now)
+    for setting, role in SETTINGS.items():
+        place = int(role == "receiver")
+        had, has = (size_of(setting, ends[place].settings.get(f"net.ipv4.{setting}")) for ends in (before, after))
         if setting not in named and had is not None and has is not None and had != has:
             yield f"{setting} of the {role} changed, too, from {_value(had)} to {_value(has)}"
 

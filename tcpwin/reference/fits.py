@@ -144,7 +144,7 @@ def _path_payload(run: LabRun) -> float:
 
 
 _SHARED = _Cause("rate that the path gave", _got, lambda run: run.goodput_bps, rate_text)
-"""What decides the throughput over a path for so long that slow start matters little."""
+"""The cause of a transfer that fills its path for so long that slow start matters little."""
 _CAUSES = {
     "receiver_window": _Cause("mean flight", _in_window, _flight, bytes_text, rtt_power=-1),
     "send_buffer": _Cause("mean flight", lambda m: m.flight_mean_bytes, _flight, bytes_text, rtt_power=-1),
@@ -171,7 +171,7 @@ _CAUSES = {
     ),
     "receiver_memory": _Cause("rate of the path", _path_rate, _path_payload, rate_text, NEAR_LOSS),
 }
-"""What decides the throughput, by limit. A link's rate counts as the payload that it can carry."""
+"""The cause of the throughput under each limit. A link's rate counts as the payload that it can carry."""
 
 
 def find_fits(measured: Measured) -> Fits:

@@ -65,7 +65,7 @@ def test_every_shipped_run_is_what_its_family_says() -> None:
 
 def test_the_page_says_how_many_runs_there_are() -> None:
     page = (Path(__file__).parents[2] / "tcpwin" / "docs" / "reference.md").read_text(encoding="utf8")
-    assert f"ships {len(shipped()):,} runs of its own" in page
+    assert f"ships {len(shipped()):,} runs made in its [lab]" in page
 
 
 def test_a_full_path_gives_most_of_its_rate() -> None:
